@@ -1,0 +1,153 @@
+// The catalogue of differentiable ops: one declaration, one line of maths and shapes each.
+// "..." is any number of leading dimensions. An argument that may be undefined is Tensor().
+#pragma once
+#include "autograd/engine.h"
+#include "tensor/random.h"
+
+namespace pellucid {
+
+// Elementwise, broadcasting.
+Tensor add(const Tensor& a, const Tensor& b);  // a + b
+Tensor sub(const Tensor& a, const Tensor& b);  // a - b
+Tensor mul(const Tensor& a, const Tensor& b);  // a b
+Tensor div(const Tensor& a, const Tensor& b);  // a / b
+Tensor neg(const Tensor& x);                   // -x
+Tensor exp(const Tensor& x);                   // e^x
+Tensor log(const Tensor& x);                   // natural logarithm
+Tensor sqrt(const Tensor& x);                  // square root; its gradient is 0 where dy is 0
+Tensor rsqrt(const Tensor& x);                 // 1 / sqrt(x)
+Tensor tanh(const Tensor& x);                  // hyperbolic tangent
+Tensor erf(const Tensor& x);                   // 2 / sqrt(pi) times the integral of e^(-t^2), 0 to x
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // bool ? a : b
+Tensor equal(const Tensor& a, const Tensor& b);    // a == b; bool, no gradient
+Tensor greater(const Tensor& a, const Tensor& b);  // a > b; bool, no gradient
+
+// In place: x changes, its version goes up, x is returned.
+Tensor add_(const Tensor& x, const Tensor& y);  // x <- x + y; y broadcasts to x
+Tensor mul_(const Tensor& x, double s);         // x <- s x
+Tensor copy_(const Tensor& x, const Tensor& y);  // x <- y; y broadcasts to x
+
+// Shapes. Negative dimensions count from the end.
+Tensor identity(const Tensor& x);                            // x, as a node of its own
+Tensor expand(const Tensor& x, const Shape& shape);          // repeats x by broadcasting; a view
+Tensor sum_to(const Tensor& x, const Shape& shape);          // sums what expand repeated
+Tensor sum(const Tensor& x);                                 // all elements; ()
+Tensor sum(const Tensor& x, int dim, bool keepdim = false);  // one dimension
+Tensor mean(const Tensor& x);                                // all elements; (); NaN if there are none
+Tensor mean(const Tensor& x, int dim, bool keepdim = false);
+Tensor row_max(const Tensor& x);                         // (..., C) -> (..., 1); no gradient
+Tensor reshape(const Tensor& x, const Shape& shape);     // a view if it can be, else a copy; one -1
+Tensor view(const Tensor& x, const Shape& shape);        // a view, or an error; one -1
+Tensor transpose(const Tensor& x, int a, int b);         // swaps two dimensions; a view
+Tensor permute(const Tensor& x, const std::vector<int>& order);  // y.size(d) = x.size(order[d]); a view
+Tensor squeeze(const Tensor& x, int dim);                // drops a dimension of size 1; a view
+Tensor unsqueeze(const Tensor& x, int dim);              // adds a dimension of size 1; a view
+// Elements start, start + step, ... below end of one dimension; a view.
+Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end, int64_t step = 1);
+// The adjoint of slice: zeros of size `size` in dim, with x at start, start + step, ...
+Tensor unslice(const Tensor& x, int dim, int64_t size, int64_t start, int64_t step = 1);
+Tensor contiguous(const Tensor& x);                      // x, or a row-major copy
+
+// Products.
+Tensor matmul(const Tensor& a, const Tensor& b);  // (..., M, K) (..., K, N) -> (..., M, N)
+// x w^T + b: x (..., K), w (N, K), b (N) or undefined -> (..., N)
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b);
+
+// Rows of a table and their adjoint: y[i] = weight[ids[i]]; weight (V, C), ids (...) -> (..., C).
+Tensor embedding(const Tensor& weight, const Tensor& ids);
+// y[ids[i]] += x[i]: x (..., C), ids (...) -> (V, C); equal ids add up, in order.
+Tensor scatter_add_rows(const Tensor& x, const Tensor& ids, int64_t V);
+
+// Each element is 0 with probability p, else x / (1 - p); takes numel random numbers from rng.
+Tensor dropout(const Tensor& x, double p, Generator& rng);
+
+// Fused: one kernel each way.
+Tensor softmax(const Tensor& x);   // exp(x) / sum(exp(x)) over the last dimension
+Tensor gelu(const Tensor& x);      // x/2 (1 + erf(x / sqrt(2)))
+Tensor gelu_tanh(const Tensor& x);  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; weight (C), bias (C) or none
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+// x / sqrt(mean(x^2) + eps) * weight over the last dimension; weight (C)
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
+// Mean over the rows with target != ignore_index of -log softmax(logits)[target]; ().
+// logits (..., V), targets (...) int64. No such row: 0 with zero gradients.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index = -100);
+
+// Which pairs of a head's elements RoPE turns: (i, i + D/2), or (2i, 2i + 1).
+enum class RopeLayout { kHalves, kAdjacent };
+struct RopeOptions {
+  RopeLayout layout = RopeLayout::kHalves;
+  double base = 10000;
+  int64_t position = 0;  // of the first row
+  bool inverse = false;  // turn back: the adjoint
+};
+// Turns pair i of the first `heads` heads of row t by (position + t) base^(-2i/D).
+// x (B, T, W), W >= heads D; the rest of a row is copied.
+Tensor rope(const Tensor& x, int64_t heads, int64_t D, const RopeOptions& options = {});
+
+// XSA's denominator d of c = (y.v)/d: v.v with c = 0 where v = 0; v.v + eps; max(v.v, eps^2).
+enum class XsaDenominator { kExact, kAddEps, kClampNorm };
+struct XsaOptions {
+  XsaDenominator denominator = XsaDenominator::kExact;
+  double eps = 0;
+};
+// Exclusive Self Attention's projection of each row, z = y - g c v; y, v (..., H, D), gate (H) or
+// undefined for g = 1.
+Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate = {}, const XsaOptions& options = {});
+
+enum class AttentionKind { kSA, kXSA };
+struct AttentionOptions {
+  AttentionKind kind = AttentionKind::kSA;
+  bool causal = true;
+  double scale = 0;  // of q.k; 0 is 1 / sqrt(D)
+  XsaOptions xsa;
+};
+// softmax(scale q k^T + mask) v for each head, then XSA's projection. qkv (B, T, (H + 2 Hkv) D) holds
+// the heads of q, then of k, then of v -> (B, T, H D). Head h reads key head h / (H / Hkv).
+// gate (H) is XSA's, or undefined.
+Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
+                 const AttentionOptions& options);
+// The same for separate views, without a gradient: decoding with cached keys and values.
+// q (B, Tq, H, D), k and v (B, Tk, Hkv, D), Tq <= Tk: query i is at position Tk - Tq + i.
+Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& gate,
+                        const AttentionOptions& options);
+
+// Not differentiable: the optimizer's step and the norm of all gradients (ops_optim.cpp).
+struct AdamWOptions {
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
+  double grad_scale = 1;  // the gradient is multiplied by it first: clipping without a pass of its own
+  int64_t step = 1;       // counted from 1, for the bias correction
+};
+// w, m, v change in place; g is read: all of one shape.
+void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
+            const AdamWOptions& options);
+double grad_norm(const TensorList& grads);  // sqrt of the sum of all squares, without overflow
+
+// The same, defined in plain ops.
+namespace plain {
+Tensor softmax(const Tensor& x);
+Tensor gelu(const Tensor& x);
+Tensor gelu_tanh(const Tensor& x);
+Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
+Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index = -100);
+Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options);
+Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
+                 const AttentionOptions& options);
+}  // namespace plain
+
+inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
+inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
+inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
+inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
+inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator+(const Tensor& a, double s) { return add(a, full_like(a, {}, s)); }
+inline Tensor operator+(double s, const Tensor& a) { return add(full_like(a, {}, s), a); }
+inline Tensor operator-(const Tensor& a, double s) { return sub(a, full_like(a, {}, s)); }
+inline Tensor operator-(double s, const Tensor& a) { return sub(full_like(a, {}, s), a); }
+inline Tensor operator*(const Tensor& a, double s) { return mul(a, full_like(a, {}, s)); }
+inline Tensor operator*(double s, const Tensor& a) { return mul(full_like(a, {}, s), a); }
+inline Tensor operator/(const Tensor& a, double s) { return div(a, full_like(a, {}, s)); }
+inline Tensor operator/(double s, const Tensor& a) { return div(full_like(a, {}, s), a); }
+
+}  // namespace pellucid
