@@ -1,0 +1,61 @@
+// The table put together, and the gauges that most rows use.
+#include "op_table.h"
+
+#include <cmath>
+
+namespace pellucid {
+
+std::vector<OpRow> all_rows() {
+  std::vector<OpRow> all;
+  for (auto rows : {rows_elementwise, rows_shape, rows_index, rows_fused, rows_products,
+                    rows_attention, rows_optim})
+    for (OpRow& row : rows()) all.push_back(std::move(row));
+  return all;
+}
+
+Tensor magnitude(const Tensor& x) {
+  std::vector<double> values = x.to_vector();
+  for (double& value : values) value = std::abs(value);
+  return from_vector(values, x.shape(), kFloat64);
+}
+
+static Tensor scaled(const Tensor& x, double k) {
+  std::vector<double> values = x.to_vector();
+  for (double& value : values) value = k == 0 ? 0 : k * std::abs(value);
+  return from_vector(values, x.shape(), kFloat64);
+}
+
+Gauge relative(double k) {
+  return [k](const Call& call) {
+    TensorList G;
+    for (const Tensor& r : call.result) G.push_back(r.defined() ? scaled(r, k) : r);
+    return G;
+  };
+}
+
+Gauge exact() { return relative(0); }
+
+Gauge terms(double k) {
+  return [k](const Call& call) {
+    TensorList x;
+    for (const Tensor& a : call.x) x.push_back(magnitude(a).set_requires_grad(true));
+    const Tensor y = call.op(x);
+    if (!call.dy.defined()) return TensorList{scaled(y, k)};
+    TensorList G = grad(y, x, magnitude(call.dy));
+    for (Tensor& dx : G)
+      if (dx.defined()) dx = scaled(dx, k);
+    return G;
+  };
+}
+
+Gauge both(Gauge a, Gauge b) {
+  return [a = std::move(a), b = std::move(b)](const Call& call) {
+    TensorList G = a(call), more = b(call);
+    NoGradGuard no_grad;
+    for (std::size_t i = 0; i < G.size(); ++i)
+      if (G[i].defined()) G[i] = add(G[i], more[i]);
+    return G;
+  };
+}
+
+}  // namespace pellucid
