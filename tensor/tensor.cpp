@@ -74,6 +74,7 @@ Tensor from_vector(const std::vector<double>& values, const Shape& shape, DType 
     if (dtype == kFloat32) static_cast<float*>(x.data())[i] = static_cast<float>(values[i]);
     if (dtype == kFloat64) static_cast<double*>(x.data())[i] = values[i];
     if (dtype == kInt64) static_cast<int64_t*>(x.data())[i] = static_cast<int64_t>(values[i]);
+    if (dtype == kBool) static_cast<bool*>(x.data())[i] = values[i] != 0;
   }
   return x;
 }
@@ -88,6 +89,7 @@ std::vector<double> Tensor::to_vector() const {
     if (dtype() == kFloat64) values.push_back(reinterpret_cast<const double*>(bytes.data())[i]);
     if (dtype() == kInt64)
       values.push_back(static_cast<double>(reinterpret_cast<const int64_t*>(bytes.data())[i]));
+    if (dtype() == kBool) values.push_back(bytes[static_cast<std::size_t>(i)]);
   }
   return values;
 }

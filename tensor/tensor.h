@@ -13,10 +13,17 @@ using enum DType;
 using enum Device;
 
 template <class T>
-constexpr DType kDTypeOf = std::is_same_v<T, float>    ? kFloat32
-                           : std::is_same_v<T, double> ? kFloat64
-                         : std::is_same_v<T, bool>   ? kBool
-                                                       : kInt64;
+constexpr DType dtype_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> ||
+                    std::is_same_v<T, int64_t> || std::is_same_v<T, bool>,
+                "a tensor's elements are float, double, int64_t or bool");
+  return std::is_same_v<T, float>    ? kFloat32
+         : std::is_same_v<T, double> ? kFloat64
+         : std::is_same_v<T, bool>   ? kBool
+                                     : kInt64;
+}
+template <class T>
+constexpr DType kDTypeOf = dtype_of<T>();
 const char* name(DType dtype);
 inline std::size_t item_size(DType dtype) {
   return dtype == kBool ? 1 : dtype == kFloat32 ? 4 : 8;
