@@ -1,0 +1,67 @@
+// Activations: one kernel each way, and above each op its definition in plain ops.
+#include <cmath>
+
+#include "autograd/ops.h"
+#include "kernels/gelu.h"
+#include "kernels/softmax.h"
+#include "tensor/launch.h"
+
+namespace pellucid {
+
+Tensor plain::softmax(const Tensor& x) {
+  // softmax(x) = softmax(x - a) for any a, so the maximum needs no gradient.
+  Tensor e = exp(x - row_max(x));  // (..., C)
+  return e / sum(e, -1, true);     // (..., C)
+}
+
+Tensor softmax(const Tensor& x) {
+  CHECK_ARG(x.dim() >= 1 && x.size(-1) > 0,
+            "softmax: x must have a last dimension of at least 1; got x ", x.shape());
+  const int64_t C = x.size(-1), N = x.numel() / C;
+  Tensor y = empty_like(x);  // (..., C)
+  LAUNCH(x, softmax_forward, y, x, N, C);
+
+  // backward: dx = y (dy - sum_c dy y). It saves y alone, so create_graph takes the formula, not
+  // vjp, which would need x.
+  return record("softmax", y, {x}, [y = SavedTensor(y), N, C](const Tensor& dy) {
+    if (grad_enabled()) return TensorList{y() * (dy - sum(dy * y(), -1, true))};
+    Tensor dx = empty_like(dy);  // (..., C)
+    LAUNCH(dy, softmax_backward, dx, dy, y(), N, C);
+    return TensorList{dx};
+  });
+}
+
+Tensor plain::gelu(const Tensor& x) { return 0.5 * x * (1.0 + erf(x * std::sqrt(0.5))); }
+
+Tensor gelu(const Tensor& x) {
+  Tensor y = empty_like(x);
+  LAUNCH(x, gelu_forward, y, x, x.numel());
+
+  // backward: dx = dy (Phi(x) + x phi(x)), phi(x) = e^(-x^2/2) / sqrt(2 pi).
+  return record("gelu", y, {x}, [x = SavedTensor(x)](const Tensor& dy) {
+    if (grad_enabled()) return vjp(plain::gelu, dy, x());
+    Tensor dx = empty_like(dy);
+    LAUNCH(dy, gelu_backward, dx, dy, x(), dy.numel());
+    return TensorList{dx};
+  });
+}
+
+Tensor plain::gelu_tanh(const Tensor& x) {
+  constexpr double kRoot = 0.79788456080286536;  // sqrt(2/pi)
+  return 0.5 * x * (1.0 + tanh(kRoot * (x + 0.044715 * x * x * x)));
+}
+
+Tensor gelu_tanh(const Tensor& x) {
+  Tensor y = empty_like(x);
+  LAUNCH(x, gelu_tanh_forward, y, x, x.numel());
+
+  // backward: dx = dy (s + x s (1 - s) 2 u'), s = (1 + tanh(u)) / 2.
+  return record("gelu_tanh", y, {x}, [x = SavedTensor(x)](const Tensor& dy) {
+    if (grad_enabled()) return vjp(plain::gelu_tanh, dy, x());
+    Tensor dx = empty_like(dy);
+    LAUNCH(dy, gelu_tanh_backward, dx, dy, x(), dy.numel());
+    return TensorList{dx};
+  });
+}
+
+}  // namespace pellucid

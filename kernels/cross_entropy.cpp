@@ -1,0 +1,53 @@
+#include "kernels/cross_entropy.h"
+
+#include <cmath>
+
+#include "kernels/math.h"
+#include "kernels/row_sums.h"
+
+namespace pellucid::cpu {
+
+template <class T>
+void cross_entropy_forward(T* loss, double* row_loss, double* lse, const T* x,
+                           const int64_t* targets, int64_t N, int64_t V, int64_t ignore_index,
+                           int64_t count) {
+  parallel_for(N, row_grain(V), [=](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      row_loss[n] = lse[n] = 0;
+      if (targets[n] == ignore_index) continue;
+      const T* xn = x + n * V;
+      const T top = max_row(xn, V);
+      const double log_sum =
+          std::log(sum_row<T>(V, [=](int64_t v) { return math::exp(xn[v] - top); }));
+      lse[n] = double(top) + log_sum;
+      row_loss[n] = (double(top) - double(xn[targets[n]])) + log_sum;
+    }
+  });
+  double total = 0;
+  for (int64_t n = 0; n < N; ++n) total += row_loss[n];
+  *loss = T(count ? total / double(count) : 0);
+}
+INSTANTIATE(cross_entropy_forward);
+
+template <class T>
+void cross_entropy_backward(T* dx, const T* dy, const T* x, const int64_t* targets,
+                            const double* lse, int64_t N, int64_t V, int64_t ignore_index,
+                            int64_t count) {
+  const T scale = count ? T(double(*dy) / double(count)) : T(0);
+  parallel_for(N, row_grain(V), [=](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const T* xn = x + n * V;
+      T* dxn = dx + n * V;
+      if (targets[n] == ignore_index) {
+        std::fill(dxn, dxn + V, T(0));
+        continue;
+      }
+      const T hi = T(lse[n]), lo = T(lse[n] - double(hi));
+      for (int64_t v = 0; v < V; ++v) dxn[v] = scale * math::exp((xn[v] - hi) - lo);
+      dxn[targets[n]] -= scale;
+    }
+  });
+}
+INSTANTIATE(cross_entropy_backward);
+
+}  // namespace pellucid::cpu
