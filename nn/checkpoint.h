@@ -1,0 +1,86 @@
+// A run's folder and what it holds:
+//
+//   config.json        the TrainConfig and where the data lies
+//   tokenizer.json     the CharTokenizer
+//   state.safetensors  everything that resuming needs, config, tokenizer and weights included; its
+//                      rename is the one and only commit
+//   model.safetensors  the weights alone, names as in nn/gpt.h: an export of the state
+//   metrics.jsonl      one line a step
+//   lock               locked by the process that trains
+//
+// All files but the last two are replaced whole (tensor/files.h), so that a process killed at any
+// moment leaves the old one or the new one.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "nn/tokenizer.h"
+#include "nn/trainer.h"
+
+namespace pellucid::nn {
+
+// A training text: where it lies, and enough to tell whether it is still the same.
+struct DataFile {
+  std::string path;
+  uint64_t bytes = 0, hash = 0;  // FNV-1a of all bytes
+};
+DataFile describe_data(const std::string& path, const std::string& text);
+
+// What state.safetensors holds.
+struct Checkpoint {
+  TrainConfig config;
+  CharTokenizer tokenizer;
+  DataFile data;
+  StateDict tensors;        // Trainer::state_dict()
+  nlohmann::json progress;  // Trainer::progress()
+  Loader::State loader;
+  double seconds = 0;  // of training so far
+};
+
+class RunFolder {
+ public:
+  // Makes the folder if need be. Throws if it holds a run already, or cannot be written.
+  static RunFolder create(const std::string& path);
+  // Throws if there is no run in it.
+  static RunFolder open(const std::string& path);
+
+  // Held until the RunFolder goes, or its process dies however. Throws if another process has it.
+  void lock();
+
+  // config.json and tokenizer.json, before the first commit: a run that is killed before it begins
+  // again from these.
+  void write_config(const TrainConfig& config, const CharTokenizer& tokenizer,
+                    const DataFile& data) const;
+  bool has_state() const;
+  // The config and data of a run without a state: only these two fields are set.
+  Checkpoint read_config() const;
+
+  void commit(const Checkpoint& checkpoint) const;
+  Checkpoint read_state() const;  // throws, naming the file and the fault, if it is damaged
+  // Rewrites config.json, tokenizer.json and model.safetensors from the state.
+  void export_from(const Checkpoint& checkpoint) const;
+
+  void append_metrics(const nlohmann::json& line) const;
+  void cut_metrics(int64_t step) const;  // drops lines of later steps, and a line cut short
+
+  const std::string& path() const { return path_; }
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  struct Lock;
+  std::string path_;
+  std::shared_ptr<Lock> lock_;
+};
+
+// A trained model and its tokenizer, from config.json, tokenizer.json and model.safetensors of a
+// run's folder. Throws, naming the file and the fault; where model.safetensors is the trouble and a
+// state is there, it says that resuming writes it anew.
+struct TrainedModel {
+  TrainConfig config;
+  CharTokenizer tokenizer;
+  GPT model;
+};
+TrainedModel load_model(const std::string& folder);
+
+}  // namespace pellucid::nn
