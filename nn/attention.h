@@ -31,11 +31,13 @@ struct MultiHeadAttention : Module {
   void visit(Visitor& v) override {
     v("c_attn", c_attn), v("c_proj", c_proj), v("gate", gate), v("dropout", drop);
   }
-  Tensor forward(const Tensor& x, Generator& rng) const;
-  // Decoding, without a gradient: x (B, Tq, C) holds the positions from cache.length on; their keys
-  // and values are added to the cache.
-  Tensor forward(const Tensor& x, KVCache& cache) const;
+  // With a cache, decoding, without a gradient: x (B, Tq, C) holds the positions from cache->length
+  // on; their keys and values are added to the cache.
+  Tensor forward(const Tensor& x, Generator& rng, KVCache* cache = nullptr) const;
   KVCache make_cache(int64_t B, int64_t capacity) const;
+  // The heads' outputs before c_proj, (B, Tq, H D), of qkv that rope has turned.
+  Tensor decode(const Tensor& qkv, const Tensor& strength, const AttentionOptions& options,
+                KVCache& cache) const;
 
   AttentionConfig config;
   Linear c_attn, c_proj;

@@ -70,6 +70,10 @@ class Module {
   bool training_ = true;
 };
 
+// Copies the values of state into the tensors of target, all or nothing: names, shapes and dtypes
+// that do not fit are one error, which lists them and begins with who.
+void copy_state(const char* who, const StateDict& target, const StateDict& state);
+
 // A leaf that requires a gradient, filled with value.
 Tensor parameter(const Shape& shape, double value, DType dtype);
 // The random stream that belongs to a name (FNV-1a): numbers for one name depend on no other.
