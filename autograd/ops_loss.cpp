@@ -68,8 +68,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore
                 [x = SavedTensor(logits), t = SavedTensor(targets), lse, N, V, ignore_index,
                  count](const Tensor& dy) {
                   if (grad_enabled()) {
-                    const auto of_logits = [targets = t(), ignore_index](const Tensor& logits) {
-                      return plain::cross_entropy(logits, targets, ignore_index);
+                    const auto of_logits = [targets = t(), ignore_index](const Tensor& fresh) {
+                      return plain::cross_entropy(fresh, targets, ignore_index);
                     };
                     return TensorList{vjp(of_logits, dy, x())[0], Tensor()};
                   }

@@ -18,7 +18,7 @@ void cross_entropy_forward(T* loss, double* row_loss, double* lse, const T* x,
       const T* xn = x + n * V;
       const T top = max_row(xn, V);
       const double log_sum =
-          std::log(sum_row<T>(V, [=](int64_t v) { return math::exp(xn[v] - top); }));
+          std::log(sum_row<T>(V, [=](int64_t v) { return math::exp_fast(xn[v] - top); }));
       lse[n] = double(top) + log_sum;
       row_loss[n] = (double(top) - double(xn[targets[n]])) + log_sum;
     }
@@ -43,7 +43,7 @@ void cross_entropy_backward(T* dx, const T* dy, const T* x, const int64_t* targe
         continue;
       }
       const T hi = T(lse[n]), lo = T(lse[n] - double(hi));
-      for (int64_t v = 0; v < V; ++v) dxn[v] = scale * math::exp((xn[v] - hi) - lo);
+      for (int64_t v = 0; v < V; ++v) dxn[v] = scale * math::exp_fast((xn[v] - hi) - lo);
       dxn[targets[n]] -= scale;
     }
   });
