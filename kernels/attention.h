@@ -1,0 +1,27 @@
+// Attention without the (T, T) matrix: z = softmax(scale q k^T + mask) v, head by head, then, where
+// c is wanted, Exclusive Self Attention's projection of each row (kernels/xsa.h).
+//
+// q (B, Tq, H, D), k, v (B, Tk, Hkv, D), read where they lie: any strides of B, T and H, the last
+// is
+// 1. Query head h reads key head h / (H / Hkv). Query i is at position p = Tk - Tq + i; if causal
+// it sees the keys j <= p, else all. A row that sees no key is 0, with zero gradients; a masked key
+// or value has no influence, not even if it is NaN. z (B, Tq, H, D). lse, c (B, H, Tq): the
+// logarithm of the softmax's sum, and XSA's quotient; null where not wanted. gate (H), null for 1.
+// XSA's own value of a query is v at its position p.
+//
+// Backward takes what forward gave, and dz; c null means no XSA. dq, dk, dv have the shapes of q,
+// k, v and any strides, the last 1: parts of one packed gradient. dgate may be null.
+//
+// Dao et al., 2022 and 2023 (arXiv:2205.14135, 2307.08691); the part of XSA is derived here.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace pellucid {
+
+KERNEL(attention_forward, T* z, Acc<T>* lse, Acc<T>* c, Strided<const T> q, Strided<const T> k,
+       Strided<const T> v, const T* gate, bool causal, double scale, double floor, double eps);
+KERNEL(attention_backward, Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, const T* dz,
+       const T* z, const Acc<T>* lse, const Acc<T>* c, Strided<const T> q, Strided<const T> k,
+       Strided<const T> v, const T* gate, bool causal, double scale, double floor, double eps);
+
+}  // namespace pellucid
