@@ -15,8 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 #include <new>
+#include <utility>
 
 #include "kernels/simd.h"
 #include "kernels/thread_pool.h"
@@ -30,7 +30,7 @@ constexpr int kRows = kVectorBytes == 64 ? 14 : 6;
 template <class T>
 constexpr int kCols = 2 * kLanes<T>;
 template <class T>
-constexpr int kPackedRows = (kRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;  // whole vectors
+constexpr int kPackedRows = (kRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;  // whole vectors
 
 // Terms of a block: a panel of b, kDepth x kCols, is 32 KiB at 16 lanes, two thirds of a 48 KiB L1
 // cache, and 16 KiB at 8 lanes, half of a 32 KiB one.
@@ -59,24 +59,32 @@ int64_t round_up(int64_t n, int64_t d) { return ceil_div(n, d) * d; }
 std::atomic<int64_t> calls{0};
 thread_local std::array<int64_t, 3> held;
 
-// Working memory of this thread, kept between calls; each use has its slot.
+// Working memory of this thread, kept between calls; each use has its slot. Only `owner` has a
+// destructor, so a product at the end of the program finds empty slots, not freed ones.
 enum Slot { kPackedA, kPackedB, kPartialSums, kSlots };
+struct Scratch {
+  void* memory = nullptr;
+  std::size_t bytes = 0;
+};
+thread_local Scratch slots[kSlots];
 
 template <class T>
 T* scratch(Slot slot, int64_t count) {
   constexpr std::align_val_t kPage{4096};
-  struct Free {
-    void operator()(void* p) const { ::operator delete(p, kPage); }
+  struct Owner {
+    ~Owner() {
+      for (Scratch& s : slots) ::operator delete(std::exchange(s, {}).memory, kPage);
+    }
   };
-  thread_local std::unique_ptr<void, Free> memory[kSlots];
-  thread_local std::size_t size[kSlots];
+  [[maybe_unused]] thread_local Owner owner;
+  Scratch& s = slots[slot];
   const std::size_t bytes = std::size_t(count) * sizeof(T);
-  if (bytes > size[slot]) {
-    memory[slot].reset();
-    memory[slot].reset(::operator new(bytes, kPage));
-    size[slot] = bytes;
+  if (bytes > s.bytes) {
+    ::operator delete(std::exchange(s, {}).memory, kPage);
+    s.memory = ::operator new(bytes, kPage);
+    s.bytes = bytes;
   }
-  return static_cast<T*>(memory[slot].get());
+  return static_cast<T*>(s.memory);
 }
 
 // One matrix of the batch, number s: c (M, N) = a (M, K) b (K, N), c with contiguous rows.
@@ -364,6 +372,9 @@ template <class T>
 void gemm(Matrix<T> c, Matrix<const T> a, Matrix<const T> b, int64_t M, int64_t N, int64_t K,
           int64_t batch, bool add, const Epilogue& epilogue) {
   if (M == 0 || N == 0 || batch == 0) return;
+  if (gemm_backend() == GemmBackend::kOpenBlas && K > 0 && !inside_parallel_for() &&
+      std::max({M, N, K, c.row, c.col}) <= INT32_MAX)
+    return detail::gemm_openblas(c, a, b, M, N, K, batch, add, epilogue);
 
   // Columns of c contiguous, or only a few: c^T = b^T a^T. The stride of a size 1 is free.
   if (N == 1) c.col = 1;
