@@ -1,33 +1,15 @@
 // Storage (bytes, shared by views), TensorImpl (a layout over a Storage), Tensor (the handle).
 #pragma once
+#include <concepts>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "tensor/allocator.h"
+#include "tensor/dtype.h"
 #include "tensor/shape.h"
 
 namespace pellucid {
-
-enum class DType { kFloat32, kFloat64, kInt64, kBool };
-enum class Device { kCPU, kCUDA };
-using enum DType;
-using enum Device;
-
-template <class T>
-constexpr DType dtype_of() {
-  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> ||
-                    std::is_same_v<T, int64_t> || std::is_same_v<T, bool>,
-                "a tensor's elements are float, double, int64_t or bool");
-  return std::is_same_v<T, float>    ? kFloat32
-         : std::is_same_v<T, double> ? kFloat64
-         : std::is_same_v<T, bool>   ? kBool
-                                     : kInt64;
-}
-template <class T>
-constexpr DType kDTypeOf = dtype_of<T>();
-const char* name(DType dtype);
-inline std::size_t item_size(DType dtype) {
-  return dtype == kBool ? 1 : dtype == kFloat32 ? 4 : 8;
-}
 
 struct Storage {
   Storage(std::size_t bytes, Device device);
@@ -40,7 +22,6 @@ struct Storage {
   Device device;
   uint32_t version = 0;     // how often a kernel has written here
   const char* writer = "";  // what wrote last: for error messages
-  static inline int64_t alive_bytes = 0;
 };
 
 struct AutogradMeta;  // defined by the autograd floor; this floor only carries the pointer
@@ -52,6 +33,8 @@ struct TensorImpl {
   Shape sizes, strides;
   int64_t offset = 0;  // in elements
   DType dtype = kFloat32;
+  bool contiguous = true;
+  int64_t numel = 0;
   std::shared_ptr<AutogradMeta> autograd;
 };
 
@@ -62,23 +45,35 @@ class Tensor {
   explicit Tensor(std::shared_ptr<TensorImpl> impl) : impl_(std::move(impl)) {}
 
   bool defined() const { return impl_ != nullptr; }
-  const Shape& shape() const { return impl_->sizes; }
-  const Shape& strides() const { return impl_->strides; }
-  int64_t size(int d) const { return impl_->sizes[d]; }
-  int64_t stride(int d) const { return impl_->strides[d]; }
-  int dim() const { return impl_->sizes.dim(); }
-  int64_t numel() const { return impl_->sizes.numel(); }
-  DType dtype() const { return impl_->dtype; }
-  Device device() const { return impl_->storage->device; }
-  Storage& storage() const { return *impl_->storage; }
+  const Shape& shape() const { return self().sizes; }
+  const Shape& strides() const { return self().strides; }
+  int64_t size(int d) const { return self().sizes[d]; }
+  int64_t stride(int d) const { return self().strides[d]; }
+  int dim() const { return self().sizes.dim(); }
+  int64_t numel() const { return self().numel; }
+  DType dtype() const { return self().dtype; }
+  Device device() const { return self().storage->device; }
+  Storage& storage() const { return *self().storage; }
   const std::shared_ptr<TensorImpl>& impl() const { return impl_; }
-  bool is_contiguous() const;
+  // Row-major without gaps; the strides of dimensions of size 1 do not matter.
+  bool is_contiguous() const { return self().contiguous; }
+
   void* data() const {
-    return static_cast<char*>(impl_->storage->data) +
+    return static_cast<char*>(self().storage->data) +
            static_cast<std::size_t>(impl_->offset) * item_size(impl_->dtype);
   }
-  std::vector<double> to_vector() const;  // row-major copy, for tests and printing
-  double item() const { return to_vector().at(0); }
+  // The same for the eyes of a test or a lesson: refuses another dtype than T, another device than
+  // the CPU, and a layout that is not contiguous. Writing through it raises no version.
+  template <class T>
+  T* data() const {
+    check_data(kDTypeOf<T>);
+    return static_cast<T*>(data());
+  }
+  // A row-major copy. Without an argument any dtype, as double; else T must be that of dtype().
+  template <class T = double>
+  std::vector<T> to_vector() const;
+  double item() const;                                    // of a tensor with one element
+  double at(std::initializer_list<int64_t> index) const;  // negative indices count from the end
 
   // Declared here so that loss.backward() reads well; defined by the autograd floor.
   bool requires_grad() const;
@@ -88,23 +83,65 @@ class Tensor {
   Tensor detach() const;
 
  private:
+  const TensorImpl& self() const {
+    CHECK_ARG(impl_,
+              "this tensor is undefined: a handle that was given no value, or a gradient "
+              "before backward");
+    return *impl_;
+  }
+  void check_data(DType wanted) const;
+
   std::shared_ptr<TensorImpl> impl_;
 };
 
-Tensor empty(const Shape& shape, DType dtype = kFloat32, Device device = kCPU);
+// Creation. Each is contiguous.
+Tensor empty(const Shape& shape, DType dtype = kFloat32, Device device = kCPU);  // uninitialised
 Tensor full(const Shape& shape, double value, DType dtype = kFloat32, Device device = kCPU);
+Tensor zeros(const Shape& shape, DType dtype = kFloat32, Device device = kCPU);
+Tensor ones(const Shape& shape, DType dtype = kFloat32, Device device = kCPU);
+Tensor scalar(double value, DType dtype = kFloat32);                            // ()
+Tensor arange(int64_t end, DType dtype = kInt64);                               // 0 .. end - 1
+Tensor arange(int64_t start, int64_t end, int64_t step, DType dtype = kInt64);  // below end
+Tensor linspace(double first, double last, int64_t n, DType dtype = kFloat32);  // both included
+Tensor eye(int64_t n, DType dtype = kFloat32);                                  // (n, n)
 Tensor from_vector(const std::vector<double>& values, const Shape& shape, DType dtype = kFloat32);
-// Contiguous, with the dtype and device of x.
+// A template, so that braces make doubles: these do not round above 2^53.
+template <std::same_as<int64_t> T>
+Tensor from_vector(const std::vector<T>& values, const Shape& shape, DType dtype = kInt64);
+
+// Nested braces: tensor({{1, 2, 3}, {4, 5, 6}}) has shape (2, 3).
+struct Literal {
+  Literal(double value) : values{value} {}
+  Literal(std::initializer_list<Literal> rows);
+  std::vector<double> values;
+  Shape shape;
+};
+Tensor tensor(const Literal& literal, DType dtype = kFloat32);
+
+// With the dtype and device of x.
 Tensor empty_like(const Tensor& x, const Shape& shape);
 Tensor full_like(const Tensor& x, const Shape& shape, double value);
 inline Tensor empty_like(const Tensor& x) { return empty_like(x, x.shape()); }
+inline Tensor zeros_like(const Tensor& x) { return full_like(x, x.shape(), 0); }
+inline Tensor ones_like(const Tensor& x) { return full_like(x, x.shape(), 1); }
+
+// A contiguous copy without history. Floating to whole drops the fraction, as a C++ cast does, and
+// refuses what int64 cannot hold; bool is x != 0.
+Tensor astype(const Tensor& x, DType dtype);
 
 // Bare layouts without history: what kernels and differentiable views are made from.
 Tensor alias(const Tensor& x, const Shape& sizes, const Shape& strides, int64_t offset = 0);
 Tensor alias(const Tensor& x);
 Tensor expanded(const Tensor& x, const Shape& shape);  // repeats by stride 0
 Tensor packed(const Tensor& x);                        // x if contiguous, else a contiguous copy
+Tensor on_cpu(const Tensor& x);                        // packed(x), copied to the CPU if need be
 Shape row_major(const Shape& sizes);
 Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
+bool overlaps(const Tensor& x);  // may two of its indices be one element?
+
+// As NumPy prints: tensor([[1., 2.], [3., 4.]], shape (2, 2), float32), over 1000 elements only the
+// edges (print.cpp has the rules).
+std::string to_string(const Tensor& x);
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 }  // namespace pellucid
