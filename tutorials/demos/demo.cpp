@@ -1,0 +1,320 @@
+#include "tutorials/demos/demo.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <unordered_set>
+
+#include "nn/generate.h"
+#include "nn/tokenizer.h"
+#include "nn/trainer.h"
+#include "tutorials/demos/interrupt.h"
+#include "tutorials/demos/ngram.h"
+#include "tutorials/demos/progress.h"
+#include "tutorials/demos/stories.h"
+
+namespace pellucid::demos {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kOrder = 5;               // of the n-gram
+constexpr int64_t kMeasuredSteps = 20;  // then the number of steps is fixed
+constexpr int64_t kLooks = 5;           // times that the table is written during training
+constexpr std::size_t kHeldOut = 300, kQuick = 60;  // stories scored at the end, and on the way
+constexpr std::size_t kSamples = 50;
+
+// Streams of random numbers: held-out stories and samples have one each, then one a training row.
+constexpr uint64_t kHeldOutStream = uint64_t{1} << 40, kSampleStream = uint64_t{2} << 40,
+                   kTrainingStreams = uint64_t{3} << 40;
+
+// Found by trials of the default minutes: with less width the far-back facts come too late, with
+// more there are too few steps.
+nn::TrainConfig demo_config(const DemoArguments& a, int64_t vocab_size) {
+  nn::TrainConfig config;
+  config.model.vocab_size = vocab_size;
+  config.model.block_size = 256;
+  config.model.n_layer = 4;
+  config.model.n_head = 4;
+  config.model.n_embd = 128;
+  config.model.norm = "rms_norm";
+  config.model.position = "rope";
+  config.model.bias = false;
+  config.model.attention = a.attention;
+  config.batch_size = 16;
+  config.minutes = a.minutes;
+  config.warmup = 50;
+  config.lr = 3e-3;
+  config.min_lr = 1e-4;
+  config.seed = a.seed;
+  return config;
+}
+
+// What the model reads: each row begins at the beginning of a story and goes on with others until
+// the window is full. The 5-gram counts the very same characters.
+class Lessons {
+ public:
+  Lessons(const nn::TrainConfig& config, const nn::CharTokenizer& tokenizer)
+      : B_(config.batch_size),
+        T_(config.model.block_size),
+        seed_(config.seed),
+        tokenizer_(tokenizer),
+        ngram(kOrder, story_alphabet()) {}
+
+  nn::Batch next() {
+    nn::Batch batch{empty({B_, T_}, kInt64), empty({B_, T_}, kInt64), B_ * T_};  // (B, T)
+    auto* x = static_cast<int64_t*>(batch.inputs.data());
+    auto* y = static_cast<int64_t*>(batch.targets.data());
+    for (int64_t b = 0; b < B_; ++b) {
+      const std::string text = row();
+      const std::vector<int64_t> ids = tokenizer_.encode(text);
+      std::copy(ids.begin(), ids.end() - 1, x + b * T_);
+      std::copy(ids.begin() + 1, ids.end(), y + b * T_);
+      ngram.count(text);
+      ngram.end_stream();
+    }
+    return batch;
+  }
+
+ private:
+  std::string row() {
+    Generator rng{seed_, kTrainingStreams + rows_++, 0};
+    std::string text = "\n";
+    while (static_cast<int64_t>(text.size()) <= T_) {
+      const std::string story = sample_story(rng);
+      text += story;
+      if (static_cast<int64_t>(text.size()) <= T_ + 1) stories.insert(story);
+    }
+    return text.substr(0, static_cast<std::size_t>(T_ + 1));
+  }
+
+  int64_t B_, T_;
+  uint64_t seed_, rows_ = 0;
+  const nn::CharTokenizer& tokenizer_;
+
+ public:
+  NGram ngram;
+  std::unordered_set<std::string> stories;  // that were read whole
+};
+
+// One row a story, from its first character on: its context is the '\n' before it.
+nn::Batch story_batch(const std::vector<std::string>& stories, const nn::CharTokenizer& tokenizer) {
+  std::size_t longest = 0;
+  for (const std::string& story : stories) longest = std::max(longest, story.size());
+  const auto B = static_cast<int64_t>(stories.size()), T = static_cast<int64_t>(longest);
+  nn::Batch batch{full({B, T}, 0, kInt64), full({B, T}, nn::kIgnore, kInt64)};  // (B, T)
+  for (int64_t b = 0; b < B; ++b) {
+    const std::string& story = stories[static_cast<std::size_t>(b)];
+    const std::vector<int64_t> ids = tokenizer.encode("\n" + story);
+    std::copy(ids.begin(), ids.end() - 1, static_cast<int64_t*>(batch.inputs.data()) + b * T);
+    std::copy(ids.begin() + 1, ids.end(), static_cast<int64_t*>(batch.targets.data()) + b * T);
+    batch.counted += static_cast<int64_t>(story.size());
+  }
+  return batch;
+}
+
+// ln p(continuation | '\n' prefix) by the model.
+double model_score(nn::GPT& model, const nn::CharTokenizer& tokenizer, const std::string& prefix,
+                   const std::string& continuation) {
+  const std::vector<int64_t> ids = tokenizer.encode("\n" + prefix + continuation);
+  const auto T = static_cast<int64_t>(ids.size()) - 1;
+  const auto from = T - static_cast<int64_t>(continuation.size());
+  nn::Batch batch{full({1, T}, 0, kInt64), full({1, T}, nn::kIgnore, kInt64),
+                  static_cast<int64_t>(continuation.size())};  // (1, T)
+  std::copy(ids.begin(), ids.end() - 1, static_cast<int64_t*>(batch.inputs.data()));
+  std::copy(ids.begin() + 1 + from, ids.end(), static_cast<int64_t*>(batch.targets.data()) + from);
+  return -nn::evaluate(model, {batch}) * static_cast<double>(continuation.size());
+}
+
+// What is measured on held-out stories, in nats a character and shares.
+struct Scores {
+  double floor = 0, model = 0, ngram = 0;
+  RecallRate model_recall, ngram_recall;
+};
+
+class Demo {
+ public:
+  explicit Demo(const DemoArguments& arguments)
+      : tokenizer_(story_alphabet()),
+        trainer_(demo_config(arguments, tokenizer_.vocab_size())),
+        lessons_(trainer_.config, tokenizer_) {
+    Generator rng{arguments.seed, kHeldOutStream, 0};
+    while (held_out_.size() < kHeldOut) held_out_.push_back(sample_story(rng));
+  }
+
+  int run() {
+    InterruptGuard guard;
+    introduce();
+    train();
+    conclude();
+    return 0;
+  }
+
+ private:
+  void introduce() {
+    const nn::TrainConfig& config = trainer_.config;
+    std::printf(
+        "A GPT of %lld parameters (%lld layers, width %lld, attention %s) learns to tell stories "
+        "like this one:\n\n  %s\n"
+        "In each, facts told early decide words far later. The grammar that makes the stories "
+        "knows "
+        "every\nprobability, so the least loss that any model can reach is known: the floor. "
+        "Beside "
+        "it stands a %d-gram\nthat reads the same characters. Losses are in nats per character, on "
+        "stories that neither has seen.\n\nBefore training the model writes:\n  %s\n\n",
+        static_cast<long long>(trainer_.model.num_parameters()),
+        static_cast<long long>(config.model.n_layer), static_cast<long long>(config.model.n_embd),
+        config.model.attention.c_str(), held_out_[0].c_str(), kOrder, tell(150).c_str());
+    std::printf("%8s %12s %9s %9s %9s   %s\n", "step", "characters", "model", "5-gram", "floor",
+                "facts recalled: model, 5-gram, chance");
+    std::fflush(stdout);
+  }
+
+  // ---- training ----
+
+  void train() {
+    Progress progress("training", 15);
+    const auto start = Clock::now();
+    auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+    const double budget = trainer_.config.minutes * 60;
+    double first = 0, loss = std::nan("");
+    int64_t next_look = 0;
+    while (!trainer_.done() && !interrupted()) {
+      const nn::StepResult r = trainer_.step([&] { return lessons_.next(); });
+      loss = std::isnan(loss) ? r.loss : 0.95 * loss + 0.05 * r.loss;
+      if (r.step == kMeasuredSteps / 2) first = seconds();
+      if (r.step == kMeasuredSteps) {
+        const double each = (seconds() - first) / (kMeasuredSteps / 2.0);
+        const auto whole = static_cast<int64_t>((0.97 * budget - seconds()) / each);
+        // Looks take time too: as much as this first one.
+        look(progress, r.step);
+        const double left =
+            0.97 * budget - seconds() - (seconds() - first - each * kMeasuredSteps / 2) * kLooks;
+        trainer_.set_total_steps(
+            r.step + std::max<int64_t>(1, std::min(whole, static_cast<int64_t>(left / each))));
+        next_look = trainer_.config.steps / kLooks;
+      }
+      const int64_t total = trainer_.config.steps;
+      if (total > 0 && r.step >= next_look && r.step < total && r.step > kMeasuredSteps) {
+        look(progress, r.step);
+        next_look += total / kLooks;
+      }
+      report(progress, r, loss, seconds());
+    }
+    progress.finish();
+  }
+
+  void report(Progress& progress, const nn::StepResult& r, double loss, double seconds) {
+    char text[200];
+    std::snprintf(text, sizeof text, "loss %.3f (5-gram %.3f, floor %.3f)  %.0f tokens/s", loss,
+                  last_.ngram, last_.floor, static_cast<double>(r.tokens) / seconds);
+    std::string line = text;
+    const int64_t total = trainer_.config.steps;
+    if (total > 0)
+      line += "  left " +
+              duration(seconds / static_cast<double>(r.step) * static_cast<double>(total - r.step));
+    progress.report(r.step, total, line);
+  }
+
+  // One row of the table, and what the model writes now.
+  void look(Progress& progress, int64_t step) {
+    last_ = score(kQuick);
+    progress.finish();
+    print_scores(step);
+    if (step > kMeasuredSteps) std::printf("         writes: %s\n", tell(250).c_str());
+    std::fflush(stdout);
+  }
+
+  void print_scores(int64_t step) const {
+    std::printf("%8lld %12lld %9.4f %9.4f %9.4f   %.0f %%, %.0f %%, %.0f %%\n",
+                static_cast<long long>(step), static_cast<long long>(lessons_.ngram.counted()),
+                last_.model, last_.ngram, last_.floor, 100 * last_.model_recall.right,
+                100 * last_.ngram_recall.right, 100 * last_.model_recall.chance);
+  }
+
+  // ---- measuring ----
+
+  Scores score(std::size_t count) {
+    const std::vector<std::string> stories(held_out_.begin(),
+                                           held_out_.begin() + static_cast<std::ptrdiff_t>(count));
+    Scores s;
+    s.floor = entropy_floor(stories);
+    std::vector<nn::Batch> batches;
+    for (std::size_t i = 0; i < count; i += 20)
+      batches.push_back(
+          story_batch({stories.begin() + static_cast<std::ptrdiff_t>(i),
+                       stories.begin() + static_cast<std::ptrdiff_t>(std::min(i + 20, count))},
+                      tokenizer_));
+    s.model = nn::evaluate(trainer_.model, batches);
+    double sum = 0, characters = 0;
+    std::vector<Recall> asked;
+    for (const std::string& story : stories) {
+      sum -= lessons_.ngram.log_prob("\n", std::string_view(story));
+      characters += static_cast<double>(story.size());
+      // One question a story on the way, all of them at the end.
+      std::vector<Recall> here = recalls(story);
+      if (count < kHeldOut && here.size() > 1) here.resize(1);
+      asked.insert(asked.end(), here.begin(), here.end());
+    }
+    s.ngram = sum / characters;
+    s.model_recall = recall_rate(asked, [&](const std::string& prefix, const std::string& next) {
+      return model_score(trainer_.model, tokenizer_, prefix, next);
+    });
+    s.ngram_recall = recall_rate(asked, [&](const std::string& prefix, const std::string& next) {
+      return lessons_.ngram.log_prob("\n" + prefix, std::string_view(next));
+    });
+    return s;
+  }
+
+  // A story as the model tells it now, up to its end mark or `most` characters.
+  std::string tell(int64_t most) {
+    std::string story;
+    nn::generate(trainer_.model, tokenizer_.encode("\n"), {.max_new_tokens = most}, sample_rng_,
+                 [&](int64_t token) {
+                   story += tokenizer_.decode(token);
+                   return story.back() != '\n';
+                 });
+    if (!story.empty() && story.back() == '\n') story.pop_back();
+    for (char& c : story)
+      if (c == '\n') c = ' ';
+    return story;
+  }
+
+  void conclude() {
+    std::printf("\nMeasuring on %zu held-out stories ...\n", kHeldOut);
+    std::fflush(stdout);
+    last_ = score(kHeldOut);
+    print_scores(trainer_.steps());
+
+    std::size_t accepted = 0, copies = 0;
+    std::string shown;
+    for (std::size_t i = 0; i < kSamples; ++i) {
+      const std::string story = tell(trainer_.config.model.block_size - 1) + "\n";
+      accepted += accepts(story);
+      copies += lessons_.stories.count(story);
+      if (i < 3) shown += "  " + story;
+    }
+    std::printf("\nThree stories of %zu that it writes now:\n%s\n", kSamples, shown.c_str());
+    const double excess = last_.model - last_.floor, other = last_.ngram - last_.floor;
+    std::printf("Above the floor:   model %.4f, 5-gram %.4f: %.2f of the 5-gram's\n", excess, other,
+                excess / other);
+    std::printf("Facts recalled:    model %.0f %%, 5-gram %.0f %%, chance %.0f %%, of %lld\n",
+                100 * last_.model_recall.right, 100 * last_.ngram_recall.right,
+                100 * last_.model_recall.chance, static_cast<long long>(last_.model_recall.asked));
+    std::printf("Right by grammar:  %zu of %zu stories; copied from training: %zu\n", accepted,
+                kSamples, copies);
+  }
+
+  nn::CharTokenizer tokenizer_;
+  nn::Trainer trainer_;
+  Lessons lessons_;
+  std::vector<std::string> held_out_;
+  Generator sample_rng_{trainer_.config.seed, kSampleStream, 0};
+  Scores last_;
+};
+
+}  // namespace
+
+int demo(const DemoArguments& arguments) { return Demo(arguments).run(); }
+
+}  // namespace pellucid::demos

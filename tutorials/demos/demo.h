@@ -1,0 +1,17 @@
+// `pellucid demo`: a small GPT learns to tell stories from an embedded grammar (stories.h), whose
+// best possible loss is known, beside a 5-gram that has read the same characters.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace pellucid::demos {
+
+struct DemoArguments {
+  std::string attention = "xsa";
+  uint64_t seed = 1;
+  double minutes = 4;  // of training; what is measured before and after takes some seconds more
+};
+
+int demo(const DemoArguments& arguments);  // returns the exit code
+
+}  // namespace pellucid::demos

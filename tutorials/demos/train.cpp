@@ -1,0 +1,265 @@
+#include "tutorials/demos/train.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+
+#include "nn/checkpoint.h"
+#include "tutorials/demos/interrupt.h"
+#include "tutorials/demos/presets.h"
+#include "tutorials/demos/progress.h"
+
+namespace pellucid::demos {
+namespace {
+
+using nn::Checkpoint;
+using nn::RunFolder;
+using Clock = std::chrono::steady_clock;
+
+// --minutes: the number of steps is fixed after so many.
+constexpr int64_t kMeasuredSteps = 20;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  char text[256];
+  std::snprintf(text, sizeof text, pattern, args...);
+  return text;
+}
+
+// The first 90 % of the tokens are for training, the rest for validation.
+struct Split {
+  std::vector<int64_t> training, validation;
+};
+Split split(const std::vector<int64_t>& tokens) {
+  const auto at = tokens.end() - static_cast<std::ptrdiff_t>(tokens.size() / 10);
+  return {{tokens.begin(), at}, {at, tokens.end()}};
+}
+
+struct Run {
+  RunFolder folder;
+  nn::CharTokenizer tokenizer;
+  nn::DataFile data;
+  nn::Trainer trainer;
+  nn::Loader loader;
+  std::vector<nn::Batch> validation;
+  double seconds_before = 0;  // trained before this process
+
+  Run(RunFolder run_folder, const nn::TrainConfig& config, const nn::CharTokenizer& run_tokenizer,
+      const nn::DataFile& run_data, const Split& tokens)
+      : folder(std::move(run_folder)),
+        tokenizer(run_tokenizer),
+        data(run_data),
+        trainer(config),
+        loader(tokens.training, config.batch_size, config.model.block_size, config.seed),
+        validation(nn::validation_batches(tokens.validation, config.batch_size,
+                                          config.model.block_size)) {}
+
+  Checkpoint checkpoint(double seconds) {
+    return {trainer.config,     tokenizer,      data,   trainer.state_dict(),
+            trainer.progress(), loader.state(), seconds};
+  }
+  void commit(double seconds) {
+    const Checkpoint c = checkpoint(seconds);
+    folder.commit(c);
+    folder.export_from(c);
+  }
+};
+
+// Refuses a text too short for the context before anything is written.
+void check_length(const std::string& path, std::size_t characters, int64_t T) {
+  const auto n = static_cast<int64_t>(characters);
+  CHECK_ARG(n - n / 10 > T && n / 10 >= 2, path, ": has ", n,
+            " characters, too few: 90 % are for training and must be more than the context of ", T,
+            ", 10 % for validation; give a text of at least ",
+            std::max<int64_t>(20, (T + 1) * 10 / 9 + 1), " characters");
+}
+
+Run begin(const TrainArguments& a) {
+  nn::TrainConfig config = find_preset(a.preset);
+  const std::string text = nn::read_text(a.data);
+  check_length(a.data, text.size(), config.model.block_size);
+  const nn::CharTokenizer tokenizer(text);
+  config.model.vocab_size = tokenizer.vocab_size();
+  config.model.attention = a.attention;
+  config.seed = a.seed;
+  if (a.steps > 0) config.steps = a.steps;
+  if (a.minutes > 0) config.steps = 0, config.minutes = a.minutes;
+  config.validate();
+
+  const nn::DataFile data = nn::describe_data(a.data, text);
+  RunFolder folder = RunFolder::create(a.out);
+  folder.lock();
+  folder.write_config(config, tokenizer, data);
+  Run run(std::move(folder), config, tokenizer, data, split(tokenizer.encode(text)));
+  run.commit(0);
+  return run;
+}
+
+Run resume(const TrainArguments& a) {
+  RunFolder folder = RunFolder::open(a.resume);
+  folder.lock();
+  const bool has_state = folder.has_state();
+  const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
+
+  nn::DataFile data = c.data;
+  if (!a.data.empty()) data.path = a.data;
+  const std::string text = nn::read_text(data.path);
+  const nn::DataFile now = nn::describe_data(data.path, text);
+  CHECK_ARG(now.hash == data.hash && now.bytes == data.bytes, data.path,
+            ": is not the text that the run began with (", data.bytes, " bytes then, ", now.bytes,
+            " now, or other contents); give that one by --data");
+  const nn::CharTokenizer tokenizer = has_state ? c.tokenizer : nn::CharTokenizer(text);
+
+  Run run(std::move(folder), c.config, tokenizer, now, split(tokenizer.encode(text)));
+  if (has_state) {
+    try {
+      run.trainer.load(c.tensors, c.progress);
+      run.loader.set_state(c.loader);
+    } catch (const std::exception& error) {
+      throw std::runtime_error(a.resume + "/state.safetensors: does not fit its own config: " +
+                               error.what() + "; restore it from a copy, or begin a new run");
+    }
+    run.seconds_before = c.seconds;
+    run.folder.export_from(c);
+  } else {
+    run.commit(0);
+  }
+  run.folder.cut_metrics(run.trainer.steps());
+  return run;
+}
+
+// The number of steps that fill the minutes: steps cost what the last ones did, a validation every
+// eval_interval steps and at the end costs what the first did, and 3 % are left to chance.
+int64_t steps_for(double seconds, double per_step, double per_validation, int64_t done,
+                  int64_t interval) {
+  const double each = per_step + per_validation / static_cast<double>(interval);
+  const double left = 0.97 * seconds - per_validation;
+  return std::max(done + 1, done + static_cast<int64_t>(left / each));
+}
+
+class Loop {
+ public:
+  explicit Loop(Run& run) : run_(run), progress_("step") {}
+
+  // Steps until the run is complete or somebody wants it to stop.
+  int go() {
+    InterruptGuard guard;
+    while (!run_.trainer.done() && !interrupted()) one_step();
+    progress_.finish();
+    if (run_.trainer.done()) return 0;
+    run_.commit(seconds());
+    std::printf("Stopped and saved at step %lld of %lld. Go on with: pellucid train --resume %s\n",
+                static_cast<long long>(run_.trainer.steps()),
+                static_cast<long long>(run_.trainer.config.steps), run_.folder.path().c_str());
+    return interrupted_exit_code();
+  }
+
+  double val_loss() const { return val_loss_; }
+
+ private:
+  double seconds() const { return run_.seconds_before + seconds_since(start_); }
+
+  void one_step() {
+    const nn::Loader::State before = run_.loader.state();
+    const auto start = Clock::now();
+    nn::StepResult result;
+    try {
+      result = run_.trainer.step([&] { return run_.loader.next(); });
+    } catch (const std::exception& error) {
+      progress_.finish();
+      run_.loader.set_state(before);
+      run_.commit(seconds());
+      throw std::runtime_error(std::string(error.what()) +
+                               "; the run is saved as it was before, in " + run_.folder.path() +
+                               ": begin again with a lower learning rate");
+    }
+    const double took = seconds_since(start);
+    // A mean that forgets: the first steps are slower, and the machine's other work comes and goes.
+    step_seconds_ = step_seconds_ == 0 ? took : 0.9 * step_seconds_ + 0.1 * took;
+
+    const nn::TrainConfig& config = run_.trainer.config;
+    const bool fix_steps = config.steps == 0 && result.step >= kMeasuredSteps;
+    const bool save = run_.trainer.done() || result.step % config.eval_interval == 0 || fix_steps;
+    const bool measured = save && validate();
+    if (fix_steps)
+      run_.trainer.set_total_steps(steps_for(config.minutes * 60 - seconds(), step_seconds_,
+                                             validation_seconds_, result.step,
+                                             config.eval_interval));
+    nlohmann::json line = {{"step", result.step},           {"tokens", result.tokens},
+                           {"loss", result.loss},           {"lr", result.lr},
+                           {"grad_norm", result.grad_norm}, {"tokens_per_s", tokens_per_second()},
+                           {"seconds", seconds()}};
+    if (measured) line["val_loss"] = val_loss_;
+    run_.folder.append_metrics(line);  // before the commit, which makes it count
+    if (save) run_.commit(seconds());
+    report(result);
+  }
+
+  // False if it was broken off.
+  bool validate() {
+    const auto start = Clock::now();
+    const double loss = nn::evaluate(run_.trainer.model, run_.validation,
+                                     [](int64_t, int64_t) { return !interrupted(); });
+    validation_seconds_ = seconds_since(start);
+    if (std::isnan(loss)) return false;
+    val_loss_ = loss;
+    return true;
+  }
+
+  double tokens_per_second() const {
+    return static_cast<double>(run_.trainer.config.tokens_per_step()) / step_seconds_;
+  }
+
+  void report(const nn::StepResult& r) {
+    const nn::TrainConfig& config = run_.trainer.config;
+    std::string text = format("loss %.4f  ", r.loss);
+    if (!std::isnan(val_loss_)) text += format("val %.4f  ", val_loss_);
+    text += format("%.0f tokens/s  lr %.2e  norm %.2f", tokens_per_second(), r.lr, r.grad_norm);
+    if (config.steps > 0) {
+      const auto steps = static_cast<double>(config.steps - r.step);
+      const double left = steps * step_seconds_ +
+                          steps / static_cast<double>(config.eval_interval) * validation_seconds_;
+      text += "  left " + duration(left);
+    }
+    progress_.report(r.step, config.steps, text);
+  }
+
+  Run& run_;
+  Progress progress_;
+  Clock::time_point start_ = Clock::now();
+  double step_seconds_ = 0, validation_seconds_ = 0, val_loss_ = std::nan("");
+};
+
+}  // namespace
+
+int train(const TrainArguments& arguments) {
+  Run run = arguments.resume.empty() ? begin(arguments) : resume(arguments);
+  const nn::TrainConfig& config = run.trainer.config;
+  const std::string& folder = run.folder.path();
+  std::printf("%s: %lld parameters, %lld layers, width %lld, context %lld, attention %s\n",
+              folder.c_str(), static_cast<long long>(run.trainer.model.num_parameters()),
+              static_cast<long long>(config.model.n_layer),
+              static_cast<long long>(config.model.n_embd),
+              static_cast<long long>(config.model.block_size), config.model.attention.c_str());
+  if (run.trainer.steps() > 0)
+    std::printf("Going on from step %lld\n", static_cast<long long>(run.trainer.steps()));
+  std::fflush(stdout);
+
+  Loop loop(run);
+  const int code = loop.go();
+  if (code == 0 && !std::isnan(loop.val_loss()))
+    std::printf("Done: val_loss %.4f nats/char after %lld steps. Let it write with:\n",
+                loop.val_loss(), static_cast<long long>(run.trainer.steps()));
+  else if (code == 0)
+    std::printf("This run is complete. Let it write with:\n");
+  if (code == 0)
+    std::printf("  pellucid sample --model %s --prompt TEXT --tokens 300\n", folder.c_str());
+  return code;
+}
+
+}  // namespace pellucid::demos
