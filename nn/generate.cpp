@@ -22,10 +22,10 @@ struct EvalGuard {
 // The logits after the last of tokens, whose first `seen` the caches hold already.
 std::vector<double> next_logits(GPT& model, const std::vector<int64_t>& tokens, std::size_t seen,
                                 std::vector<KVCache>* caches) {
-  const std::vector<double> ids(tokens.begin() + static_cast<std::ptrdiff_t>(seen), tokens.end());
+  const std::vector<int64_t> ids(tokens.begin() + static_cast<std::ptrdiff_t>(seen), tokens.end());
   const auto T = static_cast<int64_t>(ids.size());
-  Tensor x = model.hidden(from_vector(ids, {1, T}, kInt64), caches);  // (1, T, C)
-  return model.lm_head.forward(slice(x, 1, T - 1, T)).to_vector();    // (1, 1, V)
+  Tensor x = model.hidden(from_vector(ids, {1, T}), caches);        // (1, T, C)
+  return model.lm_head.forward(slice(x, 1, T - 1, T)).to_vector();  // (1, 1, V)
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ void AdamW::zero_grad() {
 
 StateDict AdamW::state_dict() const {
   StateDict state;
-  state["step"] = from_vector({static_cast<double>(steps_)}, {}, kInt64);
+  state["step"] = from_vector(std::vector<int64_t>{steps_}, {});
   for (const Slot& slot : slots_) {
     state[slot.name + ".exp_avg"] = slot.exp_avg;
     state[slot.name + ".exp_avg_sq"] = slot.exp_avg_sq;
