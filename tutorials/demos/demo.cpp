@@ -1,5 +1,6 @@
 #include "tutorials/demos/demo.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
