@@ -91,7 +91,8 @@ struct Printer {
     const auto put = [&](const std::string& text) {
       if (!first) {
         const bool full = column + text.size() + 3 > kLineWidth;
-        out += full ? ",\n" + std::string(indent, ' ') : ", ";
+        out += full ? ",\n" : ", ";
+        if (full) out.append(indent, ' ');
         column = full ? indent : column + 2;
       }
       out += text;
@@ -112,9 +113,8 @@ struct Printer {
       print_row(indent + 1);
     } else {
       // Rows end a line; matrices leave one more empty, and so on.
-      const std::string separator = "," +
-                                    std::string(static_cast<std::size_t>(x.dim() - 1 - d), '\n') +
-                                    std::string(indent + 1, ' ');
+      std::string separator = ",";
+      separator.append(static_cast<std::size_t>(x.dim() - 1 - d), '\n').append(indent + 1, ' ');
       bool first = true;
       const auto separate = [&] {
         if (!first) out += separator;
