@@ -165,7 +165,7 @@ class Demo {
         "stories that neither has seen.\n\nBefore training the model writes:\n  %s\n\n",
         static_cast<long long>(trainer_.model.num_parameters()),
         static_cast<long long>(config.model.n_layer), static_cast<long long>(config.model.n_embd),
-        config.model.attention.c_str(), held_out_[0].c_str(), kOrder, tell(150).c_str());
+        config.model.attention.c_str(), held_out_[0].c_str(), kOrder, tell_line().c_str());
     std::printf("%8s %12s %9s %9s %9s   %s\n", "step", "characters", "model", "5-gram", "floor",
                 "facts recalled: model, 5-gram, chance");
     std::fflush(stdout);
@@ -222,7 +222,7 @@ class Demo {
     last_ = score(kQuick);
     progress.finish();
     print_scores(step);
-    if (step > kMeasuredSteps) std::printf("         writes: %s\n", tell(250).c_str());
+    if (step > kMeasuredSteps) std::printf("         writes: %s\n", tell_line().c_str());
     std::fflush(stdout);
   }
 
@@ -267,7 +267,7 @@ class Demo {
     return s;
   }
 
-  // A story as the model tells it now, up to its end mark or `most` characters.
+  // A story as the model tells it now: up to its end mark, or `most` characters.
   std::string tell(int64_t most) {
     std::string story;
     nn::generate(trainer_.model, tokenizer_.encode("\n"), {.max_new_tokens = most}, sample_rng_,
@@ -275,10 +275,15 @@ class Demo {
                    story += tokenizer_.decode(token);
                    return story.back() != '\n';
                  });
-    if (!story.empty() && story.back() == '\n') story.pop_back();
-    for (char& c : story)
-      if (c == '\n') c = ' ';
     return story;
+  }
+
+  // The same on one line of at least 40 characters: an untrained model ends where it pleases.
+  std::string tell_line() {
+    std::string line;
+    while (line.size() < 40) line += tell(200);
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    return line;
   }
 
   void conclude() {
@@ -290,10 +295,10 @@ class Demo {
     std::size_t accepted = 0, copies = 0;
     std::string shown;
     for (std::size_t i = 0; i < kSamples; ++i) {
-      const std::string story = tell(trainer_.config.model.block_size - 1) + "\n";
+      const std::string story = tell(trainer_.config.model.block_size);
       accepted += accepts(story);
       copies += lessons_.stories.count(story);
-      if (i < 3) shown += "  " + story;
+      if (i < 3) shown += "  " + story + (story.back() == '\n' ? "" : " ...\n");
     }
     std::printf("\nThree stories of %zu that it writes now:\n%s\n", kSamples, shown.c_str());
     const double excess = last_.model - last_.floor, other = last_.ngram - last_.floor;

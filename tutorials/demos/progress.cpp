@@ -50,11 +50,11 @@ void Progress::report(int64_t done, int64_t total, const std::string& text) {
   const bool first = printed_ == Clock::time_point{};
 
   std::string bar(20, '.');
-  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
   std::fill_n(bar.begin(), static_cast<int>(std::clamp(share, 0.0, 1.0) * 20), '#');
-  char numbers[80];
-  std::snprintf(numbers, sizeof numbers, " %lld/%lld", static_cast<long long>(done),
-                static_cast<long long>(total));
+  // The total may not be known yet.
+  std::string numbers = " " + std::to_string(done);
+  if (total > 0) numbers += "/" + std::to_string(total);
   last_ =
       title_ + (terminal_ ? " [" + bar + "]" : "") + numbers + (text.empty() ? "" : "  " + text);
 
