@@ -8,15 +8,24 @@
 
 namespace pellucid::cpu {
 
+// By value: what a closure captures could be what y points to, and would be read again each time.
+// A choice, not a product with 0: what is dropped may be infinite.
+template <class T>
+static void drop(T* y, const T* x, const uint32_t* numbers, int64_t n, uint32_t threshold,
+                 T scale) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) y[i] = numbers[i] < threshold ? T(0) : x[i] * scale;
+}
+
 template <class T>
 void dropout(T* y, const T* x, int64_t N, double p, uint64_t seed, uint64_t stream,
              uint64_t first) {
   constexpr int64_t kChunk = 1024;
-  if (p == 1) {  // 2^32 is no 32-bit number, and 1 / (1 - p) no number at all
+  if (p == 1) {  // 1 / (1 - p) would be infinite
     std::fill(y, y + N, T(0));
     return;
   }
-  // With p > 1 - 2^-33 the threshold rounds up to 2^32, which is out of range again.
+  // Rounded up: no number is below 2^32 p unless it is below this. For p = 0 none is.
   const uint32_t threshold = uint32_t(std::min(std::ceil(p * 0x1p32), 0x1p32 - 1));
   const T scale = T(1 / (1 - p));
   parallel_for(N, 16 * kChunk, [=](int64_t begin, int64_t end) {
@@ -24,10 +33,7 @@ void dropout(T* y, const T* x, int64_t N, double p, uint64_t seed, uint64_t stre
     for (int64_t i = begin; i < end; i += kChunk) {
       const int64_t n = std::min(kChunk, end - i);
       philox_numbers(numbers, n, seed, stream, first + uint64_t(i));
-      // A choice, not a product with 0: what is dropped may be infinite. Nothing is dropped for p =
-      // 0.
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) y[i + j] = numbers[j] < threshold ? T(0) : x[i + j] * scale;
+      drop(y + i, x + i, numbers, n, threshold, scale);
     }
   });
 }

@@ -2,53 +2,76 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "kernels/philox.h"
+#include "kernels/simd.h"
 #include "kernels/thread_pool.h"
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace pellucid::cpu {
 namespace {
 
-constexpr int kBatch = 16;        // blocks at once
 constexpr int64_t kChunk = 1024;  // numbers in a buffer
 constexpr int64_t kGrain = 16 * kChunk;
 
-// The blocks first .. first + kBatch - 1. A 64-bit lane holds a 32-bit word, with rubbish above it
-// between the rounds: the multiplication reads the lower half only.
-void philox_batch(uint64_t* words, uint64_t seed, uint64_t stream, uint64_t first) {
+using Words = Vector<uint64_t>;
+constexpr int kBlocks = kLanes<uint64_t>;  // Philox blocks at once
+
+// The product of the lower half of each lane with m. Written as a product of 64-bit numbers it
+// takes twice (AVX-512) to seven times (AVX2) as long: compilers do not see that one instruction
+// will do.
+inline Words widening_product(Words a, uint32_t m) {
+#if defined(__AVX512F__)
+  return Words(_mm512_maskz_mul_epu32(0xff, __m512i(a), _mm512_set1_epi64(m)));
+#elif defined(__AVX2__)
+  return Words(_mm256_mul_epu32(__m256i(a), _mm256_set1_epi64x(m)));
+#elif defined(__SSE2__)
+  return Words(_mm_mul_epu32(__m128i(a), _mm_set1_epi64x(m)));
+#else
+  return (a & 0xffffffff) * m;
+#endif
+}
+
+template <std::size_t... L>
+void store_in_turn(uint64_t* to, Words a, Words b, std::index_sequence<L...>) {
+  store<uint64_t>(to, __builtin_shufflevector(a, b, (L / 2 + L % 2 * kBlocks)...));
+  store<uint64_t>(to + kBlocks,
+                  __builtin_shufflevector(a, b, ((L + kBlocks) / 2 + L % 2 * kBlocks)...));
+}
+
+// The blocks first .. first + kBlocks - 1, a block a lane. A lane of 64 bits holds a word of 32,
+// between the rounds with rubbish above it: the product takes the lower half only.
+void philox_blocks(uint64_t* words, uint64_t seed, uint64_t stream, uint64_t first) {
   constexpr uint64_t kLow = 0xffffffff;
-  uint64_t c0[kBatch], c1[kBatch], c2[kBatch], c3[kBatch];
-  for (int l = 0; l < kBatch; ++l) {
-    c0[l] = first + l;
-    c1[l] = (first + l) >> 32;
-    c2[l] = stream & kLow;
-    c3[l] = stream >> 32;
-  }
+  Words c0 = Words() + first;
+  for (int l = 0; l < kBlocks; ++l) c0[l] += uint64_t(l);
+  Words c1 = c0 >> 32, c2 = Words() + stream, c3 = c2 >> 32;
   uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round, k0 += Philox::kW0, k1 += Philox::kW1) {
-    for (int l = 0; l < kBatch; ++l) {
-      const uint64_t p0 = (c0[l] & kLow) * Philox::kM0, p1 = (c2[l] & kLow) * Philox::kM1;
-      c0[l] = (p1 >> 32) ^ c1[l] ^ k0;
-      c1[l] = p1;
-      c2[l] = (p0 >> 32) ^ c3[l] ^ k1;
-      c3[l] = p0;
-    }
+    const Words p0 = widening_product(c0, Philox::kM0), p1 = widening_product(c2, Philox::kM1);
+    c0 = (p1 >> 32) ^ c1 ^ uint64_t { k0 };
+    c1 = p1;
+    c2 = (p0 >> 32) ^ c3 ^ uint64_t { k1 };
+    c3 = p0;
   }
-  for (int l = 0; l < kBatch; ++l) {
-    words[2 * l] = (c0[l] & kLow) | c1[l] << 32;
-    words[2 * l + 1] = (c2[l] & kLow) | c3[l] << 32;
-  }
+  store_in_turn(words, (c0 & kLow) | c1 << 32, (c2 & kLow) | c3 << 32,
+                std::make_index_sequence<kBlocks>());
 }
 
 }  // namespace
 
 void philox_numbers(uint32_t* numbers, int64_t n, uint64_t seed, uint64_t stream, uint64_t first) {
-  uint64_t words[2 * kBatch];
-  for (uint64_t block = first / 4, skip = first % 4; n > 0; block += kBatch, skip = 0) {
-    philox_batch(words, seed, stream, block);
-    const int64_t count = std::min<int64_t>(n, 4 * kBatch - int64_t(skip));
-    for (int64_t i = 0, at = int64_t(skip); i < count; ++i, ++at)
-      numbers[i] = uint32_t(words[at / 2] >> (at % 2 * 32));
+  constexpr int64_t kBatch = 4 * kBlocks;
+  uint64_t words[2 * kBlocks];
+  for (int64_t skip = int64_t(first % 4), block = 0; n > 0; skip = 0, block += kBlocks) {
+    philox_blocks(words, seed, stream, first / 4 + uint64_t(block));
+    const int64_t count = std::min(n, kBatch - skip);
+    std::memcpy(numbers, reinterpret_cast<const char*>(words) + 4 * skip, 4 * std::size_t(count));
     numbers += count;
     n -= count;
   }
