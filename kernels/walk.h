@@ -25,7 +25,7 @@ struct Walk {
     }
     for (int d = y.dim - 1; d >= 0; --d)
       append(y.sizes[order[d]], {y.strides[order[d]], x.strides[order[d]]...});
-    if (dim == 0) sizes[dim++] = 1, std::fill(strides[0], strides[0] + K, 1);
+    close();
   }
   Walk() = default;
 
@@ -39,6 +39,11 @@ struct Walk {
       sizes[dim] = size;
       std::copy(steps, steps + K, strides[dim++]);
     }
+  }
+
+  // After the last append: a single element is a row of one.
+  void close() {
+    if (dim == 0) sizes[dim++] = 1, std::fill(strides[0], strides[0] + K, 1);
   }
 
   // Calls row(n, offsets, steps) for the pieces of elements [begin, end), in order.
