@@ -54,9 +54,9 @@ struct Backward {
   void load_keys(HeadRows<const T> k, HeadRows<const T> values) {
     const int64_t keys = key1 - key0;
     v = values;
-    pack_transposed(k_transposed, {k[key0], k.stride}, keys, D);
-    pack_transposed(v_transposed, {v[key0], v.stride}, keys, D);
-    keys_finite = copy_rows(k_rows, {k[key0], k.stride}, keys, D, T(1));
+    keys_finite = copy_rows(k_rows, k.from(key0), keys, D, T(1));
+    pack_transposed(k_transposed, {k_rows, Ds}, keys, D);
+    pack_transposed(v_transposed, v.from(key0), keys, D);
     std::fill_n(dk, keys * Ds, T(0));
     std::fill_n(dv, keys * Ds, T(0));
   }
@@ -65,9 +65,8 @@ struct Backward {
   // that belongs to this task's keys.
   double load_queries(const QueryHead<T>& head, T scale, const XsaDivisor& divisor) {
     const int64_t first = mask.first_query(key0), n = mask.Tq - first;
-    finite = keys_finite &
-             copy_rows(q_rows + first * Ds, {head.q[first], head.q.stride}, n, D, scale) &
-             copy_rows(dy + first * Ds, {head.dz[first], head.dz.stride}, n, D, T(1));
+    finite = keys_finite & copy_rows(q_rows + first * Ds, head.q.from(first), n, D, scale) &
+             copy_rows(dy + first * Ds, head.dz.from(first), n, D, T(1));
     std::fill_n(dq, mask.Tq * Ds, T(0));
     double dg = 0;
     for (int64_t t = first; t < mask.Tq; ++t) {
@@ -199,9 +198,8 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
       f.add_blocks(lse_h);
       if (!partial) write_rows(head_rows(dq, b, h), f.dq, Tq, D, T(scale));
     }
-    const HeadRows<T> dk_rows = head_rows(dk, b, h_kv), dv_rows = head_rows(dv, b, h_kv);
-    write_rows<T>({dk_rows[key0], dk_rows.stride}, f.dk, key1 - key0, D, T(1));
-    write_rows<T>({dv_rows[key0], dv_rows.stride}, f.dv, key1 - key0, D, T(1));
+    write_rows(head_rows(dk, b, h_kv).from(key0), f.dk, key1 - key0, D, T(1));
+    write_rows(head_rows(dv, b, h_kv).from(key0), f.dv, key1 - key0, D, T(1));
   });
 
   if (partial)

@@ -47,7 +47,7 @@ struct Forward {
   void attend(HeadRows<const T> q, int64_t q0, int64_t q1, T scale) {
     const int64_t M = q1 - q0, Ds = padded<T>(D), keys = mask.keys(q1 - 1);
     const int64_t rows = tile_rows(M, finite);
-    copy_rows(q_rows, {q[q0], q.stride}, M, D, scale);
+    copy_rows(q_rows, q.from(q0), M, D, scale);
     std::fill_n(o, M * Ds, T(0));
     std::fill_n(top, M, -std::numeric_limits<T>::infinity());
     std::fill_n(total, M, T(0));

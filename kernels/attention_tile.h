@@ -93,6 +93,7 @@ struct HeadRows {
   int64_t stride;
 
   T* operator[](int64_t t) const { return data + t * stride; }
+  HeadRows from(int64_t t) const { return {data + t * stride, stride}; }
 };
 template <class T>
 HeadRows<T> head_rows(const Strided<T>& x, int64_t b, int64_t h) {
