@@ -1,5 +1,7 @@
 #include "tutorials/demos/bench.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -32,12 +34,15 @@ double median(std::vector<double> x) {
   return x[x.size() / 2];
 }
 
-// Says what is being measured, on the line that the result will take.
+// Says what is being measured, on the line that the result will take; on a terminal only.
 void announce(const std::string& what) {
+  if (!isatty(STDOUT_FILENO)) return;
   std::printf("\r%-64.64s", ("... " + what).c_str());
   std::fflush(stdout);
 }
-void clear_line() { std::printf("\r%-64s\r", ""); }
+void clear_line() {
+  if (isatty(STDOUT_FILENO)) std::printf("\r%-64s\r", "");
+}
 
 struct Limits {
   double fma, copy;  // operations and bytes a second
