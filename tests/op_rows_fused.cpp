@@ -1,8 +1,256 @@
-// The rows of the fused ops (tests/op_table.h).
+// The rows of the fused row ops: softmax, gelu, gelu_tanh, layer_norm, rms_norm, cross_entropy
+// (tests/op_table.h). The reference is plain::NAME in float64. The bounds are those of the kernels'
+// own tests (tests/kernels/NAME_test.cpp), written in ops.
 #include "op_table.h"
 
 namespace pellucid {
 
-std::vector<OpRow> rows_fused() { return {}; }
+namespace {
+
+constexpr double kEps = 1e-5;
+// A sum of n <= 2048 terms errs by at most this many u sum |terms| (tests/kernels/row_test.h).
+double sum_bound(const Tensor& x) { return double((x.size(-1) + 63) / 64) + 7; }
+Tensor f64(const Shape& shape, double value = 1) { return full(shape, value, kFloat64); }
+Tensor int_ones(const Shape& shape) { return full(shape, 1, kInt64); }
+Tensor row_mean(const Tensor& x) { return mean(x, -1, true); }
+
+// Rule 4: y_c errs by u (|x_c - m| + 2 B + c_sum + 3) of itself; the gradient by that of each y in
+// it.
+TensorList softmax_gauge(const Call& call) {
+  const Tensor x = call.x[0].detach(), y = softmax(x), gap = row_max(x) - x;
+  const double steps = 2 + sum_bound(x) + 3;
+  if (!call.dy.defined()) return {y * (gap + steps)};
+  const Tensor dy = magnitude(call.dy), worst = row_max(gap) + steps;
+  return {y * (dy + sum(dy * y, -1, true)) * (2.0 * worst + (sum_bound(x) + 4))};
+}
+
+// 4 ulp above -1 and 2^-22 below; the slope within 2^-21.
+TensorList gelu_gauge(const Call& call) {
+  const Tensor x = call.x[0].detach();
+  if (call.dy.defined()) return {8.0 * magnitude(call.dy) + magnitude(call.result[0])};
+  return {where(greater(x, f64({}, -1)), 8.0 * magnitude(call.y), f64({}, 4))};
+}
+
+// Rule 5: h errs by 16 u (1 + |h|); the gradients term by term.
+TensorList layer_norm_gauge(const Call& call) {
+  const Tensor x = call.x[0].detach(), w = magnitude(call.x[1]), d = x - row_mean(x);
+  const Tensor rstd = rsqrt(row_mean(d * d) + kEps), h = magnitude(d * rstd);
+  const Tensor error = 16.0 * (h + 1.0);
+  if (!call.dy.defined()) return {error * w + 2.0 * magnitude(call.y)};
+  const Tensor dy = magnitude(call.dy), g = dy * w, gh = row_mean(g * h);
+  const Tensor terms = (sum_bound(x) + 16) * (g + row_mean(g) + h * gh);
+  TensorList G{rstd * (terms + error * gh + h * row_mean(g * error)),
+               sum_to(dy * (36.0 * h + error), w.shape())};
+  if (call.x.size() == 3) G.push_back(sum_to(33.0 * dy, w.shape()));
+  return G;
+}
+
+// rstd errs by e = (c_sum + 3) / 2 + 1; the rest term by term.
+TensorList rms_norm_gauge(const Call& call) {
+  const Tensor x = call.x[0].detach(), w = magnitude(call.x[1]);
+  const Tensor rstd = rsqrt(row_mean(x * x) + kEps), h = magnitude(x * rstd);
+  const double e = (sum_bound(x) + 3) / 2 + 1;
+  if (!call.dy.defined()) return {(e + 2) * magnitude(call.y)};
+  const Tensor dy = magnitude(call.dy), g = dy * w;
+  return {(3 * e + sum_bound(x) + 8) * rstd * (g + h * row_mean(g * h)),
+          sum_to((33 + e + 2) * dy * h, w.shape())};
+}
+
+// Row n has the target 5 n + 2 mod V, or -100 where n mod 3 is 1.
+std::vector<double> targets_of(const Tensor& logits, bool ignore) {
+  std::vector<double> targets;
+  const int64_t V = logits.size(-1);
+  for (int64_t n = 0; n < logits.numel() / V; ++n)
+    targets.push_back(ignore && n % 3 == 1 ? -100.0 : double((5 * n + 2) % V));
+  return targets;
+}
+Tensor targets_for(const Tensor& logits, bool ignore) {
+  return from_vector(targets_of(logits, ignore), mean(logits.detach(), -1).shape(), kInt64);
+}
+
+// Rule 4: log S errs by sum_v p_v |x_v - m| + 2 + c_sum; the rest in double until the last
+// rounding.
+TensorList cross_entropy_gauge(const Call& call, bool ignore) {
+  const Tensor x = call.x[0].detach(), p = softmax(x);
+  const std::vector<double> targets = targets_of(x, ignore);
+  std::vector<double> counts, onehot;
+  double count = 0;
+  for (double target : targets) {
+    counts.push_back(target >= 0), count += target >= 0;
+    for (int64_t v = 0; v < x.size(-1); ++v) onehot.push_back(double(v) == target);
+  }
+  count = std::max(count, 1.0);
+  Shape rows = x.shape();
+  rows[-1] = 1;
+  const Tensor counted = from_vector(counts, rows, kFloat64);
+  const Tensor log_sum = sum(p * (row_max(x) - x), -1, true) + (2 + sum_bound(x));
+  if (!call.dy.defined()) return {sum(counted * (log_sum + 1.0)) / count + 2.0 * magnitude(call.y)};
+  const Tensor is_target = from_vector(onehot, x.shape(), kFloat64);
+  const Tensor terms = p * (log_sum - log(p) + 8.0) + 2.0 * (p + is_target);
+  return {magnitude(call.dy) / count * counted * terms};
+}
+
+OpRow cross_entropy_row(const std::string& name, bool ignore) {
+  return {.name = name,
+          .op = [=](L x) { return cross_entropy(x[0], targets_for(x[0], ignore)); },
+          .samples = {{in({4, 5})},
+                      {in({7})},
+                      {in({2, 3, 4}, -3, 3)},
+                      {in({5, 1})},
+                      {in({0, 3})},
+                      {in({3, 17}, -5, 5)},
+                      {in({33, 96}, -4, 4)},
+                      {in({65, 129}, 100, 108)}},
+          .y = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
+          .dx = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
+          .reference = [=](L x) { return plain::cross_entropy(x[0], targets_for(x[0], ignore)); }};
+}
+
+std::vector<Sample> rows_of(double low, double high) {
+  return {{in({3, 5}, low, high)},   {in({4}, low, high)},      {in({2, 1, 3}, low, high)},
+          {in({5, 1}, low, high)},   {in({0, 4}, low, high)},   {in({2, 3, 2, 3}, low, high)},
+          {in({65, 33}, low, high)}, {in({3, 129}, low, high)}, {in({2, 1000}, low, high)}};
+}
+
+// x, weight and, if wanted, bias for the norms.
+std::vector<Sample> norm_samples(bool bias) {
+  std::vector<Sample> samples;
+  const auto sample = [&](const Shape& shape, double low, double high) {
+    Sample s{in(shape, low, high), in({shape[-1]}, 0.5, 1.5)};
+    if (bias) s.push_back(in({shape[-1]}));
+    samples.push_back(s);
+  };
+  sample({3, 5}, -1, 1);
+  sample({2, 2, 3}, 1, 3);
+  sample({7}, -2, 2);
+  sample({4, 1}, 0.5, 1);
+  sample({0, 6}, -1, 1);
+  sample({2, 1, 17}, -4, 4);
+  sample({33, 31}, -1, 2);
+  sample({65, 129}, 9, 11);
+  sample({3, 384}, -1, 1);
+  return samples;
+}
+
+std::vector<ErrorSample> layer_norm_errors() {
+  const Tensor none;
+  return {
+      {[=] {
+         layer_norm(f64({2, 3}), f64({4}), none, kEps);
+       },
+       "layer_norm: weight must have shape (C), C the last dimension of x; got x (2, 3), weight "
+       "(4)"},
+      {[=] {
+         layer_norm(f64({2, 3}), f64({3}), f64({1, 3}), kEps);
+       },
+       "layer_norm: bias must have shape (C), C the last dimension of x; got x (2, 3), bias (1, "
+       "3)"},
+      {[=] {
+         layer_norm(f64({2, 0}), f64({0}), none, kEps);
+       },
+       "layer_norm: x must have a last dimension of at least 1; got x (2, 0)"},
+      {[=] { layer_norm(f64({}), f64({1}), none, kEps); },
+       "layer_norm: x must have a last dimension of at least 1; got x ()"},
+  };
+}
+
+std::vector<ErrorSample> cross_entropy_errors() {
+  const auto with_target = [](double target) {
+    return [=] { cross_entropy(f64({2, 6}), from_vector({1, target}, {2}, kInt64), -1); };
+  };
+  const std::string range = "; wanted a class in [0, 6) or ignore_index = -1";
+  return {
+      {with_target(6), "cross_entropy: target of row 1 is 6" + range},
+      {with_target(-4), "cross_entropy: target of row 1 is -4" + range},
+      {with_target(-1481), "cross_entropy: target of row 1 is -1481" + range},
+      {[] {
+         cross_entropy(f64({2, 6}), int_ones({3}));
+       },
+       "cross_entropy: targets must have the shape of logits without its last dimension; got "
+       "logits (2, 6), targets (3)"},
+      {[] {
+         cross_entropy(f64({2, 6}), f64({2}));
+       },
+       "cross_entropy: targets must be int64; got float64"},
+      {[] {
+         cross_entropy(f64({2, 0}), int_ones({2}));
+       },
+       "cross_entropy: logits must have a last dimension of at least 1; got logits (2, 0)"},
+  };
+}
+
+}  // namespace
+
+std::vector<OpRow> rows_fused() {
+  OpRow loss = cross_entropy_row("cross_entropy", false);
+  loss.errors = cross_entropy_errors();
+  const auto float_only = [](const std::string& kernel) {
+    return kernel + ": wanted float32 or float64; got int64";
+  };
+  return {
+      {.name = "softmax",
+       .op = [](L x) { return softmax(x[0]); },
+       .samples = rows_of(-3, 3),
+       .y = softmax_gauge,
+       .dx = softmax_gauge,
+       .reference = [](L x) { return plain::softmax(x[0]); },
+       .errors = {{[] { softmax(f64({})); },
+                   "softmax: x must have a last dimension of at least 1; got x ()"},
+                  {[] {
+                     softmax(f64({2, 0}));
+                   },
+                   "softmax: x must have a last dimension of at least 1; got x (2, 0)"},
+                  {[] { softmax(int_ones({2})); }, float_only("softmax_forward")}}},
+      {.name = "gelu",
+       .op = [](L x) { return gelu(x[0]); },
+       .samples = rows_of(-6, 6),
+       .y = gelu_gauge,
+       .dx = gelu_gauge,
+       .reference = [](L x) { return plain::gelu(x[0]); },
+       .errors = {{[] { gelu(int_ones({2})); }, float_only("gelu_forward")}}},
+      {.name = "gelu_tanh",
+       .op = [](L x) { return gelu_tanh(x[0]); },
+       .samples = rows_of(-6, 6),
+       .y = gelu_gauge,
+       .dx = gelu_gauge,
+       .reference = [](L x) { return plain::gelu_tanh(x[0]); },
+       .errors = {{[] { gelu_tanh(int_ones({2})); }, float_only("gelu_tanh_forward")}}},
+      {.name = "layer_norm",
+       .op = [](L x) { return layer_norm(x[0], x[1], x[2], kEps); },
+       .samples = norm_samples(true),
+       .y = layer_norm_gauge,
+       .dx = layer_norm_gauge,
+       .reference = [](L x) { return plain::layer_norm(x[0], x[1], x[2], kEps); },
+       .errors = layer_norm_errors()},
+      {.name = "layer_norm without bias",
+       .op = [](L x) { return layer_norm(x[0], x[1], Tensor(), kEps); },
+       .samples = norm_samples(false),
+       .y = layer_norm_gauge,
+       .dx = layer_norm_gauge,
+       .reference = [](L x) { return plain::layer_norm(x[0], x[1], Tensor(), kEps); }},
+      {.name = "rms_norm",
+       .op = [](L x) { return rms_norm(x[0], x[1], kEps); },
+       .samples = norm_samples(false),
+       .y = rms_norm_gauge,
+       .dx = rms_norm_gauge,
+       .reference = [](L x) { return plain::rms_norm(x[0], x[1], kEps); },
+       .errors = {{[] {
+                     rms_norm(f64({2, 3}), f64({4}), kEps);
+                   },
+                   "rms_norm: weight must have shape (C), C the last dimension of x; got x (2, "
+                   "3), weight (4)"},
+                  {[] {
+                     rms_norm(f64({2, 3}), f64({2, 3}), kEps);
+                   },
+                   "rms_norm: weight must have shape (C), C the last dimension of x; got x (2, "
+                   "3), weight (2, 3)"},
+                  {[] {
+                     rms_norm(f64({2, 0}), f64({0}), kEps);
+                   },
+                   "rms_norm: x must have a last dimension of at least 1; got x (2, 0)"}}},
+      loss,
+      cross_entropy_row("cross_entropy ignoring rows", true),
+  };
+}
 
 }  // namespace pellucid
