@@ -37,6 +37,8 @@ inline double dot_magnitude(const double* a, const double* b, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum += std::abs(a[i] * b[i]);
   return sum;
 }
+// exp may flush what is below 2^-126 to 0: in units of u, an absolute error of every weight.
+constexpr double kFlushed = 0x1p-102;
 inline double sum_factor(int64_t n) { return 4 + 0.5 * std::sqrt(double(n)); }
 
 // Contiguous: q, z, dz, dq (B, Tq, H, D); k, v, dk, dv (B, Tk, Hkv, D); lse, c (B, H, Tq).
@@ -90,7 +92,7 @@ struct Attention {
       return;
     }
 
-    // Weights p, their error relative in units of u: first the score's, then the softmax's.
+    // Weights p, and their errors in units of u.
     Numbers score(n), score_bound(n), p(n), p_bound(n);
     for (int64_t j = 0; j < n; ++j) {
       const double* k_j = &k[at_key(b, j, kv)];
@@ -105,7 +107,8 @@ struct Attention {
       shift += p[j] * (score_bound[j] + std::abs(score[j] - m));
     }
     const double common = shift + 4 + sum_factor(n) + 3 + 5 * double(1 + n / 128);
-    for (int64_t j = 0; j < n; ++j) p_bound[j] = score_bound[j] + std::abs(score[j] - m) + common;
+    for (int64_t j = 0; j < n; ++j)
+      p_bound[j] = p[j] * (score_bound[j] + std::abs(score[j] - m) + common) + kFlushed;
     lse.add(row_at, m + std::log(total), common + std::abs(m) + 3 * std::log(total) + 2);
 
     // y = p v, then z = y - g c v.
@@ -116,7 +119,7 @@ struct Attention {
         const double v_jd = v[at_key(b, j, kv) + d];
         y[d] += p[j] * v_jd;
         magnitude += p[j] * std::abs(v_jd);
-        y_bound[d] += p[j] * p_bound[j] * std::abs(v_jd);
+        y_bound[d] += p_bound[j] * std::abs(v_jd);
       }
       y_bound[d] += (sum_factor(n) + 2) * magnitude;
     }
@@ -170,15 +173,15 @@ struct Attention {
     // The attention's gradients; here p errs by what lse errs too.
     for (int64_t j = 0; j < n; ++j) {
       const int64_t jk = at_key(b, j, kv);
-      const double weight_bound = score_bound[j] + lse.bound[row_at] +
-                                  std::abs(score[j] - lse.value[row_at]) +
-                                  std::abs(lse.value[row_at]) + 5;
+      const double relative = score_bound[j] + lse.bound[row_at] + std::abs(lse.value[row_at]) +
+                              std::abs(score[j] - lse.value[row_at]) + 5;
+      const double weight_bound = p[j] * relative + kFlushed;
       const double dp = dot(dy.data(), &v[jk], D);
       double dp_bound = sum_factor(D) * dot_magnitude(dy.data(), &v[jk], D);
       for (int64_t d = 0; d < D; ++d) dp_bound += dy_bound[d] * std::abs(v[jk + d]);
       const double ds = p[j] * (dp - delta);
       const double ds_bound =
-          weight_bound * std::abs(ds) +
+          weight_bound * std::abs(dp - delta) +
           p[j] * (dp_bound + delta_bound + 2 * std::abs(dp) + 2 * std::abs(delta));
       const double keys = sum_factor(n) + 3, queries = sum_factor(s.Tq * s.H / s.Hkv) + 3;
       for (int64_t d = 0; d < D; ++d) {
@@ -186,7 +189,7 @@ struct Attention {
         dq.add(iq + d, ds * k_jd, (ds_bound + keys * std::abs(ds)) * std::abs(k_jd));
         dk.add(jk + d, ds * q_id, (ds_bound + queries * std::abs(ds)) * std::abs(q_id));
         dv.add(jk + d, p[j] * dy[d],
-               p[j] * ((weight_bound + queries) * std::abs(dy[d]) + dy_bound[d]));
+               (weight_bound + p[j] * queries) * std::abs(dy[d]) + p[j] * dy_bound[d]);
       }
     }
   }

@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "attention_reference.h"
 #include "kernels/thread_pool.h"
@@ -77,6 +79,8 @@ struct Ours {
     dgate.assign(r.gate.size() + 1, nan);
   }
 
+  std::array<Strided<T>, 3> gradients() { return out.views(out.data.data()); }
+
   void run(double scale) {
     const Case& s = in.s;
     const auto [q, k, v] = in.views(static_cast<const T*>(in.data.data()));
@@ -111,7 +115,7 @@ template <class T>
 void compare(const Attention& r, double scale) {
   Ours<T> ours(r);
   ours.run(scale);
-  const auto [dq, dk, dv] = ours.out.views(ours.out.data.data());
+  const auto [dq, dk, dv] = ours.gradients();
   const auto in_order = [](const std::vector<T>& x) { return [&x](int64_t i) { return x[i]; }; };
   const double ratios[] = {worst<T>(r.z, in_order(ours.z)),
                            worst<T>(r.lse, in_order(ours.lse)),
@@ -122,9 +126,9 @@ void compare(const Attention& r, double scale) {
                            r.s.xsa ? worst<T>(r.dgate, in_order(ours.dgate)) : 0};
   const char* names[] = {"z", "lse", "c", "dq", "dk", "dv", "dgate"};
   for (int i = 0; i < 7; ++i) {
-    INFO(names[i], " B ", r.s.B, " Tq ", r.s.Tq, " Tk ", r.s.Tk, " H ", r.s.H, " Hkv ", r.s.Hkv,
-         " D ", r.s.D, " causal ", r.s.causal, " xsa ", r.s.xsa,
-         sizeof(T) == 4 ? " float" : " double");
+    INFO(std::string(names[i]), " B ", r.s.B, " Tq ", r.s.Tq, " Tk ", r.s.Tk, " H ", r.s.H, " Hkv ",
+         r.s.Hkv, " D ", r.s.D, " causal ", r.s.causal, " xsa ", r.s.xsa,
+         std::string(sizeof(T) == 4 ? " float" : " double"));
     CHECK(ratios[i] <= 1);
     double& most = worst_ratio[sizeof(T) == 4];
     most = std::max(most, ratios[i]);
@@ -191,7 +195,7 @@ TEST_CASE("attention: a query without a key gives a zero row and zero gradients"
   ours.run(0.35);
   for (int64_t i = 0; i < 4 * 2 * 8; ++i) {
     CHECK(ours.z[i] == 0);
-    CHECK(element(std::get<0>(ours.out.views(ours.out.data.data())), i) == 0);
+    CHECK(element(std::get<0>(ours.gradients()), i) == 0);
   }
 }
 
@@ -202,7 +206,7 @@ TEST_CASE("attention: the first token, exactly") {
     r.gate.assign(3, 1.0);
     Ours<float> ours(r);
     ours.run(0.125);
-    const auto views = ours.out.views(ours.out.data.data());
+    const auto views = ours.gradients();
     for (size_t i = 0; i < r.q.size(); ++i) {
       CHECK(ours.z[i] == 0);
       for (const auto& gradient : views) CHECK(element(gradient, int64_t(i)) == 0);
@@ -214,7 +218,7 @@ TEST_CASE("attention: the first token, exactly") {
     more.run(0.125);
     for (int64_t d = 0; d < D; ++d) {
       CHECK(more.z[d] == 0);
-      CHECK(element(std::get<0>(more.out.views(more.out.data.data())), d) == 0);
+      CHECK(element(std::get<0>(more.gradients()), d) == 0);
     }
   }
 }
@@ -242,8 +246,8 @@ TEST_CASE("attention: the future has no influence, not even as NaN or infinity")
       Ours<float> after(r);
       after.run(0.2);
       INFO("poison ", poison, " from ", from);
-      const auto dq0 = std::get<0>(before.out.views(before.out.data.data()));
-      const auto dq1 = std::get<0>(after.out.views(after.out.data.data()));
+      const auto dq0 = std::get<0>(before.gradients());
+      const auto dq1 = std::get<0>(after.gradients());
       int64_t different = 0;
       for (int64_t i = 0; i < from * 2 * 33; ++i) {
         different += before.z[i] != after.z[i];
@@ -260,8 +264,8 @@ TEST_CASE("attention: gradients of earlier queries do not reach later keys, not 
   for (int64_t i = 0; i < 30 * 2 * 33; ++i) after.dz[i] = NAN;
   after.run(0.2);
   for (int which : {1, 2}) {
-    const auto a = before.out.views(before.out.data.data())[which];
-    const auto b = after.out.views(after.out.data.data())[which];
+    const auto a = before.gradients()[which];
+    const auto b = after.gradients()[which];
     int64_t different = 0;
     for (int64_t i = 30 * 33; i < 70 * 33; ++i) different += element(a, i) != element(b, i);
     CHECK(different == 0);
