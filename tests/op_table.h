@@ -66,7 +66,7 @@ struct OpRow {
   std::vector<Sample> samples = {};
   Gauge y = nullptr, dx = nullptr;
   // The same in float64 by other means (plain::NAME, or loops over to_vector()); judged by y with
-  // 2^-53 for 2^-24. Without it float32 is compared with the op's own float64 run.
+  // 2^-45 for 2^-24. Without it float32 is compared with the op's own float64 run.
   std::function<Tensor(L)> reference = nullptr;
   std::vector<ErrorSample> errors = {};
   // Reasons for leaving a check out; empty where it is made.
