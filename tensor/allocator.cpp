@@ -68,7 +68,7 @@ bool poison = poison_from_environment();
 
 void fill_poison(void* data, std::size_t bytes) {
   auto* words = static_cast<uint32_t*>(data);  // a block is a multiple of 64 bytes
-  std::fill(words, words + bytes / sizeof(uint32_t), 0x7fc0deadU);
+  std::fill(words, words + bytes / sizeof(uint32_t), kPoison);
 }
 
 void give_back(Cache& cache, Device device) {

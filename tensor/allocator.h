@@ -27,8 +27,10 @@ MemoryStats memory_stats(Device device = kCPU);
 void reset_peak(Device device = kCPU);
 void release_cached(Device device = kCPU);  // gives what no tensor holds back to the system
 
-// New memory on the CPU is filled with the NaN 0x7fc0dead, so that a test finds what was read
-// before it was written. PELLUCID_POISON=1 in the environment turns it on from the start.
+// New memory on the CPU is filled with a NaN of float32 that is one of float64 too (0x7fc0dead
+// twice is a finite double), so that a test finds what was read before it was written.
+// PELLUCID_POISON=1 in the environment turns it on from the start.
+constexpr uint32_t kPoison = 0x7ff8dead;
 void set_poison(bool on);
 
 struct OutOfMemory : std::bad_alloc {

@@ -25,7 +25,7 @@ constexpr std::pair<DType, const char*> kDTypeNames[] = {
 // The format has no checksum: a flipped bit in a name or in a step's number would load as another
 // file. So our headers end in 33 characters of white space, which every reader skips: a tab, then
 // the 32 bits of a CRC of all that stands before it, highest first, tab for 1 and space for 0. A
-// flipped bit turns neither into the other.
+// flipped bit makes neither the other.
 constexpr std::size_t kSealLength = 33;
 
 uint32_t crc32(std::string_view text) {
@@ -47,7 +47,8 @@ std::string seal_of(std::string_view text) {
 bool seal_is_broken(std::string_view header) {
   if (header.size() < kSealLength) return false;
   const std::string_view seal = header.substr(header.size() - kSealLength);
-  const bool sealed = seal[0] == '\t' && seal.find_first_not_of(" \t") == std::string_view::npos;
+  const bool sealed = seal.find('\t') != std::string_view::npos &&
+                      seal.find_first_not_of(" \t\r\n") == std::string_view::npos;
   return sealed && seal != seal_of(header.substr(0, header.size() - kSealLength));
 }
 
@@ -62,7 +63,7 @@ struct Entry {
 json parse_header(const InputFile& file, const std::string& text) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > 3) file.fail("bad header: too deep");
+    if (depth > 4) file.fail("bad header: too deep");
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)

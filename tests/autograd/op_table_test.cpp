@@ -344,7 +344,7 @@ static bool has_poison(const Tensor& x) {
   for (const float value : x.to_vector<float>()) {
     uint32_t bits = 0;
     std::memcpy(&bits, &value, sizeof bits);
-    if (bits == 0x7fc0dead) return true;
+    if (bits == kPoison) return true;
   }
   return false;
 }

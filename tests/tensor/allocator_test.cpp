@@ -90,7 +90,7 @@ TEST_CASE("poisoned memory is NaN everywhere until it is written") {
   uint32_t word = 0;
   for (int i = 0; i < 129; ++i) {
     std::memcpy(&word, static_cast<char*>(x.data()) + 4 * i, 4);
-    REQUIRE(word == 0x7fc0dead);
+    REQUIRE(word == kPoison);
   }
   for (double value : y.to_vector()) REQUIRE(value != value);
 }
