@@ -58,8 +58,9 @@ Tensor plain::cross_entropy(const Tensor& logits, const Tensor& targets, int64_t
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index) {
   const int64_t count = static_cast<int64_t>(rows_that_count(logits, targets, ignore_index).size());
   const int64_t V = logits.size(-1), N = targets.numel();
-  Tensor loss = empty_like(logits, {});                                            // ()
-  Tensor lse = empty({N}, kFloat64, logits.device()), row_loss = empty_like(lse);  // (N)
+  Tensor loss = empty_like(logits, {});                     // ()
+  Tensor lse = empty_like(logits, {N, 2});                  // (N, 2)
+  Tensor row_loss = empty({N}, kFloat64, logits.device());  // (N)
   LAUNCH(logits, cross_entropy_forward, loss, row_loss, lse, logits, targets, N, V, ignore_index,
          count);
 

@@ -32,8 +32,8 @@ Tensor plain::layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bi
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
   check_norm("layer_norm", x, weight, bias);
   const int64_t C = x.size(-1), N = x.numel() / C;
-  Tensor y = empty_like(x), rstd = empty_like(x, {N});  // (..., C), (N)
-  Tensor mean = empty({N}, kFloat64, x.device());       // (N)
+  Tensor y = empty_like(x);                                        // (..., C)
+  Tensor mean = empty_like(x, {N, 2}), rstd = empty_like(x, {N});  // (N, 2), (N)
   LAUNCH(x, layer_norm_forward, y, mean, rstd, x, weight, maybe(bias), N, C, eps);
 
   // backward: dx = rstd (g - mean(g) - h mean(g h)), g = dy w, h = (x - mean) rstd;

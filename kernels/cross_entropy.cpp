@@ -8,18 +8,18 @@
 namespace pellucid::cpu {
 
 template <class T>
-void cross_entropy_forward(T* loss, double* row_loss, double* lse, const T* x,
+void cross_entropy_forward(T* loss, double* row_loss, Acc<T>* lse, const T* x,
                            const int64_t* targets, int64_t N, int64_t V, int64_t ignore_index,
                            int64_t count) {
   parallel_for(N, row_grain(V), [=](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      row_loss[n] = lse[n] = 0;
+      row_loss[n] = 0;
       if (targets[n] == ignore_index) continue;
       const T* xn = x + n * V;
       const T top = max_row(xn, V);
       const double log_sum =
           std::log(sum_row<T>(V, [=](int64_t v) { return math::exp_fast(xn[v] - top); }));
-      lse[n] = double(top) + log_sum;
+      lse[2 * n] = top, lse[2 * n + 1] = T(log_sum);
       row_loss[n] = (double(top) - double(xn[targets[n]])) + log_sum;
     }
   });
@@ -31,7 +31,7 @@ INSTANTIATE(cross_entropy_forward);
 
 template <class T>
 void cross_entropy_backward(T* dx, const T* dy, const T* x, const int64_t* targets,
-                            const double* lse, int64_t N, int64_t V, int64_t ignore_index,
+                            const Acc<T>* lse, int64_t N, int64_t V, int64_t ignore_index,
                             int64_t count) {
   const T scale = count ? T(double(*dy) / double(count)) : T(0);
   parallel_for(N, row_grain(V), [=](int64_t begin, int64_t end) {
@@ -42,8 +42,8 @@ void cross_entropy_backward(T* dx, const T* dy, const T* x, const int64_t* targe
         std::fill(dxn, dxn + V, T(0));
         continue;
       }
-      const T hi = T(lse[n]), lo = T(lse[n] - double(hi));
-      for (int64_t v = 0; v < V; ++v) dxn[v] = scale * math::exp_fast((xn[v] - hi) - lo);
+      const T top = lse[2 * n], log_sum = lse[2 * n + 1];
+      for (int64_t v = 0; v < V; ++v) dxn[v] = scale * math::exp_fast((xn[v] - top) - log_sum);
       dxn[targets[n]] -= scale;
     }
   });

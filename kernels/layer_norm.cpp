@@ -8,31 +8,30 @@ namespace pellucid::cpu {
 
 namespace {
 
-// A row less its mean. The mean is kept as hi + lo: x - hi is exact where x is near the mean, so
-// nothing is lost however large the mean is beside the deviations.
+// A row less its mean: x - mean is exact where the two are near each other.
 template <class T>
 struct Centred {
   const T* x;
-  T hi, lo;
-  Centred(const T* row, double mean) : x(row), hi(T(mean)), lo(T(mean - double(hi))) {}
-  T operator()(int64_t c) const { return (x[c] - hi) - lo; }
+  T mean, rest;
+  Centred(const T* row, const Acc<T>* two) : x(row), mean(two[0]), rest(two[1]) {}
+  T operator()(int64_t c) const { return (x[c] - mean) - rest; }
 };
 
 }  // namespace
 
 template <class T>
-void layer_norm_forward(T* y, double* mean, Acc<T>* rstd, const T* x, const T* w, const T* b,
+void layer_norm_forward(T* y, Acc<T>* mean, Acc<T>* rstd, const T* x, const T* w, const T* b,
                         int64_t N, int64_t C, double eps) {
   parallel_for(N, row_grain(C), [=](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const T* xn = x + n * C;
       T* yn = y + n * C;
 
-      // Correct the rounded mean by the mean of the deviations, then take the variance around it.
+      // Correct the rounded mean by the mean of the deviations, then take the variance around both.
       const T rough = T(sum_row<T>(C, [=](int64_t c) { return xn[c]; }) / double(C));
-      const double deviation = sum_row<T>(C, [=](int64_t c) { return xn[c] - rough; }) / double(C);
-      mean[n] = double(rough) + deviation;
-      const Centred<T> d(xn, mean[n]);
+      mean[2 * n] = rough;
+      mean[2 * n + 1] = T(sum_row<T>(C, [=](int64_t c) { return xn[c] - rough; }) / double(C));
+      const Centred<T> d(xn, mean + 2 * n);
       const double var = sum_row<T>(C, [=](int64_t c) { return d(c) * d(c); }) / double(C);
       rstd[n] = Acc<T>(1 / std::sqrt(var + eps));
 
@@ -49,10 +48,10 @@ INSTANTIATE(layer_norm_forward);
 
 template <class T>
 void layer_norm_backward(T* dx, T* dw, T* db, T* partials, const T* dy, const T* x, const T* w,
-                         const double* mean, const Acc<T>* rstd, int64_t N, int64_t C) {
+                         const Acc<T>* mean, const Acc<T>* rstd, int64_t N, int64_t C) {
   const auto row_backward = [=](T* dwn, T* dbn, int64_t n) {
     const T* dyn = dy + n * C;
-    const Centred<T> d(x + n * C, mean[n]);
+    const Centred<T> d(x + n * C, mean + 2 * n);
     const T r = rstd[n];
     if (dx) {
       T* dxn = dx + n * C;

@@ -86,7 +86,7 @@ TensorList cross_entropy_gauge(const Call& call, bool ignore) {
   const Tensor log_sum = sum(p * (row_max(x) - x), -1, true) + (2 + sum_bound(x));
   if (!call.dy.defined()) return {sum(counted * (log_sum + 1.0)) / count + 2.0 * magnitude(call.y)};
   const Tensor is_target = from_vector(onehot, x.shape(), kFloat64);
-  const Tensor terms = p * (log_sum - log(p) + 8.0) + 2.0 * (p + is_target);
+  const Tensor terms = p * (log_sum - 2.0 * log(p) + 8.0) + 2.0 * (p + is_target);
   return {magnitude(call.dy) / count * counted * terms};
 }
 

@@ -1,6 +1,7 @@
 // cross_entropy against the formula in long double, by reliability rule 4: log S errs by
-// u (sum_v p_v |x_v - m| + 2 B + c_sum), everything else is in double until the last rounding; the
-// gradient's softmax errs by that and by u |x - lse|. Logits may be shifted by any constant.
+// u (sum_v p_v |x_v - m| + 2 B + c_sum), and the loss is in double until its last rounding. The
+// gradient's softmax errs by that and by 2 u |x - lse|: x - m, log S and their difference are
+// rounded, and |x - m| + log S is |x - lse|. Logits may be shifted by any constant.
 #include "kernels/cross_entropy.h"
 
 #include "row_test.h"
@@ -14,8 +15,8 @@ constexpr int64_t kIgnore = -100;
 template <class T>
 struct CrossEntropy {
   int64_t N, V, count = 0;
-  Bordered<T> x, dx, loss, dy;
-  Bordered<double> row_loss, lse;
+  Bordered<T> x, dx, loss, dy, lse;
+  Bordered<double> row_loss;
   std::vector<int64_t> targets;
   CrossEntropy(int64_t rows, int64_t classes, double shift, double deviation, int64_t ignore_every)
       : N(rows),
@@ -24,8 +25,8 @@ struct CrossEntropy {
         dx(N * V),
         loss(1),
         dy(1, 1.7),
-        row_loss(N),
-        lse(N) {
+        lse(2 * N),
+        row_loss(N) {
     for (int64_t n = 0; n < N; ++n) {
       const bool ignored = ignore_every > 0 && n % ignore_every == 0;
       targets.push_back(ignored ? kIgnore : (n * 7 + 3) % V);
@@ -44,7 +45,8 @@ template <class T>
 void check(CrossEntropy<T> t) {
   t.run();
   CHECK((t.dx.borders_intact() && t.loss.borders_intact()));
-  const double count = double(std::max<int64_t>(t.count, 1)), scale = double(t.dy[0]) / count;
+  const double count = double(std::max<int64_t>(t.count, 1));
+  const long double scale = (long double)t.dy[0] / count;
   long double loss = 0;
   double loss_bound = 0;
   Judge judge_loss, judge_x;
@@ -60,15 +62,17 @@ void check(CrossEntropy<T> t) {
     for (int64_t v = 0; v < t.V; ++v) total += std::exp(row[v] - top);
     for (int64_t v = 0; v < t.V; ++v)
       spread += double(std::exp(row[v] - top) / total * (top - row[v]));
-    const long double lse = top + std::log(total);
-    loss += (lse - row[t.targets[size_t(n)]]) / count;
+    // lse - x, without the rounding of lse.
+    const auto below = [&](int64_t v) { return std::log(total) + (top - row[v]); };
+    loss += below(t.targets[size_t(n)]) / count;
     const double log_error = spread + 2 + sum_bound(t.V);
     loss_bound += (log_error + 1) / count;
     for (int64_t v = 0; v < t.V; ++v) {
       const bool hit = v == t.targets[size_t(n)];
-      const double p = double(std::exp(row[v] - lse)), steps = log_error + double(lse - row[v]) + 8;
-      judge_x(t.dx[n * t.V + v], scale * ((long double)p - hit),
-              std::abs(scale) * (kUnit<T> * (p * steps + 2 * (p + hit)) + 0x1p-126));
+      const double p = double(std::exp(-below(v)));
+      const double steps = log_error + 2 * double(below(v)) + 8;
+      judge_x(t.dx[n * t.V + v], scale * (std::exp(-below(v)) - hit),
+              double(scale) * (kUnit<T> * (p * steps + 2 * (p + hit)) + 0x1p-126));
     }
   }
   judge_loss(t.loss[0], loss, kUnit<T> * (loss_bound + 2 * double(loss)));
