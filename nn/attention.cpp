@@ -25,6 +25,7 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& attention_config)
 }
 
 Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
+  GradModeGuard mode(grad_enabled() && !cache);
   const int64_t H = config.H, Hkv = config.Hkv;
   Tensor qkv = c_attn.forward(x);  // (B, Tq, (H + 2 Hkv) D)
   if (config.rope) {
@@ -42,7 +43,6 @@ Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cac
 
 Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,
                                   const AttentionOptions& options, KVCache& cache) const {
-  NoGradGuard no_grad;
   const int64_t B = qkv.size(0), Tq = qkv.size(1), H = config.H, Hkv = config.Hkv;
   const int64_t D = config.C / H, begin = cache.length, end = begin + Tq;
   CHECK_ARG(B == cache.k.size(0) && end <= cache.k.size(1), "KVCache: holds ", cache.k.size(0),

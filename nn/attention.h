@@ -35,14 +35,16 @@ struct MultiHeadAttention : Module {
   // on; their keys and values are added to the cache.
   Tensor forward(const Tensor& x, Generator& rng, KVCache* cache = nullptr) const;
   KVCache make_cache(int64_t B, int64_t capacity) const;
-  // The heads' outputs before c_proj, (B, Tq, H D), of qkv that rope has turned.
-  Tensor decode(const Tensor& qkv, const Tensor& strength, const AttentionOptions& options,
-                KVCache& cache) const;
 
   AttentionConfig config;
   Linear c_attn, c_proj;
   Tensor gate;  // theta (H), or undefined: strength 1
   Dropout drop;
+
+ private:
+  // The heads' outputs before c_proj, (B, Tq, H D), of qkv that rope has turned.
+  Tensor decode(const Tensor& qkv, const Tensor& strength, const AttentionOptions& options,
+                KVCache& cache) const;
 };
 
 }  // namespace pellucid::nn

@@ -87,7 +87,10 @@ StateDict AdamW::state_dict() const {
 }
 
 void AdamW::load_state_dict(const StateDict& state) {
-  StateDict target = state_dict();
+  const StateDict target = state_dict();
+  const auto step = state.find("step");
+  CHECK_ARG(step == state.end() || step->second.numel() != 1 || step->second.item() >= 0,
+            "AdamW: the state's step must not be negative; got ", step->second.item());
   copy_state("AdamW", target, state);
   steps_ = static_cast<int64_t>(target.at("step").item());
 }

@@ -20,7 +20,8 @@ std::vector<double> shares(const std::vector<double>& logits, double temperature
                            int n) {
   Generator rng{.seed = 5};
   std::vector<double> count(logits.size());
-  for (int i = 0; i < n; ++i) count[sample_token(logits, temperature, top_k, rng)] += 1.0 / n;
+  for (int i = 0; i < n; ++i) ++count[sample_token(logits, temperature, top_k, rng)];
+  for (double& c : count) c /= n;
   return count;
 }
 

@@ -266,6 +266,10 @@ TEST_CASE("the state comes back: the run goes on with the same bytes") {
   CHECK_THROWS_WITH(
       second.load_state_dict(other),
       "AdamW: the state does not fit, nothing was loaded; missing: ln_f.bias.exp_avg");
+  other = moments;
+  other["step"] = scalar(-1, kInt64);
+  CHECK_THROWS_WITH(second.load_state_dict(other),
+                    "AdamW: the state's step must not be negative; got -1");
   CHECK(second.steps() == 10);
 }
 
