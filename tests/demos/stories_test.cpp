@@ -112,9 +112,16 @@ TEST_CASE("the proof finds ambiguity of every sort") {
   CHECK(grammar_of({{"[a] and [b] came."}, {"{a.he} fell.", "{b.he} fell."}}).ambiguity());
   CHECK(grammar_of({{"[a] came."}, {"{a} saw [b].", "Cy saw [b]."}}).ambiguity());
 
+  // What one of two rivals drew after they parted says nothing of the other's draws.
+  CHECK(grammar_of({{"[a] {a} [b] Cy.", "Ann Ann [a] [b]."}}).ambiguity());
+
   // The same with nothing that can meet: distinct variables, forms that tell them apart.
   CHECK_FALSE(grammar_of({{"[a] and [b] came."}, {"{a} fell.", "{b} fell."}}).ambiguity());
   CHECK_FALSE(grammar_of({{"It", "It was"}, {"is so.", "so."}}).ambiguity());
+
+  // They could meet only where a and b share a value, which they never do.
+  CHECK_FALSE(grammar_of({{"[a] ran."}, {"{a} fell. [b]", "[b] fell. Cy"}}).ambiguity());
+  CHECK_FALSE(grammar_of({{"[a] ran."}, {"[b] fell. Cy", "{a} fell. [b]"}}).ambiguity());
   CHECK_FALSE(grammar_of({{"[a] came."}, {"{a} saw [b].", "{a} met [b]."}}).ambiguity());
 }
 
