@@ -100,7 +100,7 @@ struct AttentionOptions {
   AttentionKind kind = AttentionKind::kSA;
   bool causal = true;
   double scale = 0;  // of q.k; 0 is 1 / sqrt(D)
-  XsaOptions xsa;
+  XsaOptions xsa = {};
 };
 // softmax(scale q k^T + mask) v for each head, then XSA's projection. qkv (B, T, (H + 2 Hkv) D) holds
 // the heads of q, then of k, then of v -> (B, T, H D). Head h reads key head h / (H / Hkv).
