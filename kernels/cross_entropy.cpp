@@ -1,3 +1,6 @@
+// Speed beside a memcpy that moves the same bytes, in turns with it, medians of 25 pairs, one
+// thread of an AVX-512 CPU whose L3 holds (2048, 384) floats. (2048, 96): forward 0.07, backward
+// 0.33; (256, 50304): 0.40 and 0.92.
 #include "kernels/cross_entropy.h"
 
 #include <cmath>
