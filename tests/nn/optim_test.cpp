@@ -8,6 +8,8 @@
 #include <iostream>
 #include <limits>
 
+#include "kernels/thread_pool.h"
+#include "tensor/allocator.h"
 #include "tiny_gpt.h"
 
 using namespace pellucid;
@@ -271,6 +273,57 @@ TEST_CASE("the state comes back: the run goes on with the same bytes") {
   CHECK_THROWS_WITH(second.load_state_dict(other),
                     "AdamW: the state's step must not be negative; got -1");
   CHECK(second.steps() == 10);
+}
+
+TEST_CASE("from its second step on, training takes no memory from the system and keeps none") {
+  GPTConfig config = tiny_configs()["xsa, gate"];
+  config.dropout = 0.1;
+  set_poison(true);  // what is read before it is written becomes NaN
+  GPT model(config, 1);
+  AdamW optimizer(decay_matrices(model.named_parameters(), 0.1));
+  const Tensor ids = random_ids(3, 6, 7, 1);
+  double norm = 0;
+  auto step = [&] {
+    model.loss(ids, ids).backward();
+    norm = optimizer.clip_grad_norm(1);
+    optimizer.step(1e-3);
+    optimizer.zero_grad();
+  };
+  step();
+  const MemoryStats first = memory_stats();
+  const int64_t nodes = Node::alive;
+  for (int i = 0; i < 3; ++i) {
+    step();
+    CHECK(memory_stats().system_allocations == first.system_allocations);
+    CHECK(memory_stats().bytes_in_use == first.bytes_in_use);
+    CHECK(Node::alive == nodes);
+    CHECK(std::isfinite(norm));
+  }
+  set_poison(false);
+  std::cout << "FIGURE | system allocations in training steps 2 to 4 | "
+            << memory_stats().system_allocations - first.system_allocations << std::endl;
+}
+
+TEST_CASE("training gives the same bytes for 1, 2, 3 and 7 threads, dropout on") {
+  GPTConfig config;
+  config.vocab_size = 65, config.block_size = 67, config.n_layer = 2, config.n_head = 4;
+  config.n_kv_head = 2, config.n_embd = 72, config.dropout = 0.1;
+  std::vector<double> reference;
+  const int before = num_threads();
+  for (const int threads : {1, 2, 3, 7}) {
+    set_num_threads(threads);
+    GPT model(config, 1);
+    AdamW optimizer(decay_matrices(model.named_parameters(), 0.1));
+    for (uint64_t i = 0; i < 4; ++i) {
+      model.loss(random_ids(5, 67, 65, i), random_ids(5, 67, 65, i + 9)).backward();
+      optimizer.clip_grad_norm(0.5);
+      optimizer.step(1e-2);
+      optimizer.zero_grad();
+    }
+    if (threads == 1) reference = all_weights(model);
+    CHECK(all_weights(model) == reference);
+  }
+  set_num_threads(before);
 }
 
 TEST_CASE("SA and XSA learn 64 tokens by heart") {
