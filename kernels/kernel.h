@@ -25,8 +25,8 @@
   template decltype(name<float>) name<float>; \
   template decltype(name<double>) name<double>
 // For the few kernels that LAUNCH_ANY calls: those that move elements without computing.
-#define INSTANTIATE_ANY(name)                   \
-  INSTANTIATE(name);                            \
+#define INSTANTIATE_ANY(name)                     \
+  INSTANTIATE(name);                              \
   template decltype(name<int64_t>) name<int64_t>; \
   template decltype(name<bool>) name<bool>
 

@@ -1,3 +1,4 @@
+// One list of free blocks for each size class and device, behind one mutex.
 #include "tensor/allocator.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Reading and replacing files by the calls of POSIX.
 #include "tensor/files.h"
 
 #include <fcntl.h>

@@ -1,3 +1,5 @@
+// Reads a header in four steps, each refusing what the next would stumble over: its length, its
+// JSON, each tensor's line, and how the lines together cover the data. Then come the tensors.
 #include "tensor/safetensors.h"
 
 #include <algorithm>

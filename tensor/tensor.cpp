@@ -1,3 +1,4 @@
+// Layouts over a Storage, and how their elements are read.
 #include "tensor/tensor.h"
 
 #include <limits>

@@ -95,6 +95,18 @@ TEST_CASE("poisoned memory is NaN everywhere until it is written") {
   for (double value : y.to_vector()) REQUIRE(value != value);
 }
 
+#ifdef __SANITIZE_ADDRESS__
+extern "C" int __asan_address_is_poisoned(const volatile void* address);
+TEST_CASE("AddressSanitizer sees a tensor's end, and memory that waits in the cache") {
+  Tensor x = empty({17});
+  const char* start = static_cast<const char*>(x.data());
+  CHECK_FALSE(__asan_address_is_poisoned(start + 67));
+  CHECK(__asan_address_is_poisoned(start + 68));
+  x = Tensor();
+  CHECK(__asan_address_is_poisoned(start));
+}
+#endif
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they abort instead
 TEST_CASE("what cannot be had is a clear error, and nothing is lost") {
   const Tensor held = empty({16});
