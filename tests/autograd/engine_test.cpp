@@ -119,6 +119,12 @@ TEST_CASE(
   sum(b * 1.0).backward();
   CHECK(values(kept) == Values{5, 5});
   CHECK(values(b.grad()) == Values{8, 8});
+  const Tensor q = with_backward(b, [kept](const Tensor&) { return TensorList{alias(kept)}; });
+  sum(q + b + b).backward();
+  b.grad() = Tensor();
+  sum(with_backward(b, [kept](const Tensor&) { return TensorList{alias(kept)}; })).backward();
+  sum(b * 1.0).backward();
+  CHECK(values(kept) == Values{5, 5});
 }
 
 TEST_CASE("a .grad is contiguous, of the leaf's dtype, and no part of a larger buffer") {
@@ -127,6 +133,10 @@ TEST_CASE("a .grad is contiguous, of the leaf's dtype, and no part of a larger b
   CHECK(x.grad().is_contiguous());
   CHECK(x.grad().shape() == Shape{3, 4});
   CHECK(x.grad().at({1, 2}) == c.at({2, 1}));
+  const Tensor part = leaf({1, 2});
+  sum(unslice(part, 0, 1000, 0) * full({1000}, 2, kFloat64)).backward();
+  CHECK(values(part.grad()) == Values{2, 2});
+  CHECK(part.grad().storage().bytes == 2 * sizeof(double));
   const Tensor w = leaf({1, 2}, kFloat32);
   CHECK(error_of([&] {
           sum(with_backward(w, [](const Tensor& dy) {
@@ -234,11 +244,15 @@ TEST_CASE("a saved output is recognised by its storage too, not by an address al
   const Tensor x = leaf({2});
   for (int i = 0; i < 100; ++i) {
     const auto op = [](const Tensor& a) {
-      SavedTensor squared{mul(a.detach(), a.detach())};
+      std::optional<SavedTensor> kept;
+      {
+        const Tensor temporary = mul(a.detach(), a.detach());
+        kept.emplace(temporary);
+      }
       Tensor y = empty_like(a);
       LAUNCH(a, copy, y, a);
       return record("op", y, {a},
-                    [squared](const Tensor& dy) { return TensorList{dy * squared()}; });
+                    [squared = *kept](const Tensor& dy) { return TensorList{dy * squared()}; });
     };
     const Tensor dx = grad(op(x), {x}, {}, {.create_graph = true})[0];
     CHECK(dx.item() == 4);
@@ -330,6 +344,10 @@ TEST_CASE("a stale view or base is refused; the tensor that was written goes on"
           sum(flat);
         }).rfind("sum: reads the result of mul of shape (2, 3), but mul_", 0) == 0);
   CHECK(values(grad(sum(same), {x})[0]) == Values(6, 2.0));
+  CHECK(error_of([&] { mul_(t, 2); }).rfind("mul_: reads the result of transpose", 0) == 0);
+  const Tensor one = leaf({3}) * 1.0;
+  mul_(view(one, {1, 1}), 2);
+  CHECK(error_of([&] { one.backward(); }).rfind("backward: reads the result of mul", 0) == 0);
 }
 
 TEST_CASE("in place: leaves, parts, other layouts and shared elements are refused (R28)") {
