@@ -11,7 +11,7 @@ namespace pellucid {
 template <int K>
 struct Walk {
   int dim = 0;
-  int64_t sizes[kMaxDim], strides[kMaxDim][K];
+  int64_t sizes[kMaxDim + 1], strides[kMaxDim + 1][K];  // one more for in_pieces
 
   template <class First, class... Views>
   explicit Walk(const Strided<First>& y, const Views&... x) {
@@ -36,8 +36,7 @@ struct Walk {
     if (merge) {
       sizes[dim - 1] *= size;
     } else {
-      sizes[dim] = size;
-      std::copy(steps, steps + K, strides[dim++]);
+      push(size, steps);
     }
   }
 
@@ -46,10 +45,38 @@ struct Walk {
     if (dim == 0) sizes[dim++] = 1, std::fill(strides[0], strides[0] + K, 1);
   }
 
+  // Does a view jump along dimension 0 and step along dimension 1, as a transposed one?
+  bool is_transposed() const {
+    bool found = false;
+    for (int k = 0; k < K && dim > 1; ++k) found |= strides[1][k] == 1 && strides[0][k] > 1;
+    return found;
+  }
+  // The first count * width elements of dimension 0, a piece of width elements all the way down
+  // dimension 1 before the next: then what one row reads beside its own is still there for the
+  // next.
+  Walk in_pieces(int64_t width, int64_t count) const {
+    Walk pieces;
+    pieces.push(width, strides[0]);
+    pieces.push(sizes[1], strides[1]);
+    pieces.push(count, strides[0], width);
+    for (int d = 2; d < dim; ++d) pieces.push(sizes[d], strides[d]);
+    return pieces;
+  }
+  void push(int64_t size, const int64_t (&steps)[K], int64_t times = 1) {
+    sizes[dim] = size;
+    for (int k = 0; k < K; ++k) strides[dim][k] = steps[k] * times;
+    ++dim;
+  }
+  int64_t numel() const {
+    int64_t n = 1;
+    for (int d = 0; d < dim; ++d) n *= sizes[d];
+    return n;
+  }
+
   // Calls row(n, offsets, steps) for the pieces of elements [begin, end), in order.
   template <class F>
   void rows(int64_t begin, int64_t end, const F& row) const {
-    int64_t index[kMaxDim], offsets[K] = {};
+    int64_t index[kMaxDim + 1], offsets[K] = {};
     for (int64_t d = 0, rest = begin; d < dim; rest /= sizes[d++]) {
       index[d] = rest % sizes[d];
       for (int k = 0; k < K; ++k) offsets[k] += index[d] * strides[d][k];
