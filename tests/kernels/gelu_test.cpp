@@ -4,6 +4,7 @@
 // of 3 roundings each, and its argument's rounding is multiplied by x^2 phi(x) < 0.6.
 #include "kernels/gelu.h"
 
+#include <mutex>
 #include <string>
 
 #include "row_test.h"
@@ -31,34 +32,50 @@ void run(bool by_tanh, T* y, T* dx, const T* dy, const T* x, int64_t n) {
   by_tanh ? cpu::gelu_tanh_backward<T>(dx, dy, x, n) : cpu::gelu_backward<T>(dx, dy, x, n);
 }
 
-// Every step-th finite float.
-void sweep(bool by_tanh, uint64_t step) {
-  constexpr int64_t kChunk = 1 << 16;
-  std::vector<float> x(kChunk), y(kChunk), dx(kChunk), one(kChunk, 1.0f);
-  double worst_ulp = 0, worst_tail = 0, worst_slope = 0;
-  for (uint64_t bits = 0; bits < 1ull << 32;) {
-    int64_t n = 0;
-    for (; n < kChunk && bits < 1ull << 32; bits += step) {
-      const uint32_t word = uint32_t(bits);
-      std::memcpy(&x[size_t(n)], &word, 4);
-      if (std::isfinite(x[size_t(n)])) ++n;
-    }
-    run(by_tanh, y.data(), dx.data(), one.data(), x.data(), n);
-    for (int64_t i = 0; i < n; ++i) {
-      const float a = x[size_t(i)];
-      const double t = std::max(-40.0, std::min(40.0, double(a)));
-      const double want = a > 40 ? double(a) : t * cdf(t, by_tanh);
-      const double ulp =
-          std::max(std::ldexp(1.0, std::ilogb(std::max(std::abs(want), 1e-45)) - 23), 0x1p-149);
-      const double error = std::abs(double(y[size_t(i)]) - want);
-      if (a > -1) worst_ulp = std::max(worst_ulp, error / ulp);
-      if (!(error < HUGE_VAL)) worst_tail = HUGE_VAL;
-      if (a <= -1) worst_tail = std::max(worst_tail, error);
-      const double slope_error = std::abs(double(dx[size_t(i)]) - slope(t, by_tanh));
-      worst_slope = slope_error <= worst_slope ? worst_slope : slope_error;
-      if (!(slope_error < 1)) worst_slope = HUGE_VAL;
-    }
+struct Worst {
+  double ulp = 0, tail = 0, slope = 0;
+};
+
+// The floats with the bits begin, begin + step, ... below end, without infinities and NaN.
+Worst sweep_part(bool by_tanh, uint64_t begin, uint64_t end, uint64_t step) {
+  std::vector<float> x;
+  for (uint64_t bits = begin; bits < end; bits += step) {
+    const uint32_t word = uint32_t(bits);
+    float value;
+    std::memcpy(&value, &word, sizeof value);
+    if (std::isfinite(value)) x.push_back(value);
   }
+  std::vector<float> y(x.size()), dx(x.size()), one(x.size(), 1.0f);
+  run(by_tanh, y.data(), dx.data(), one.data(), x.data(), int64_t(x.size()));
+  Worst worst;
+  const auto keep = [](double& most, double error) {
+    most = error <= most ? most : error < HUGE_VAL ? error : HUGE_VAL;
+  };
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double t = std::max(-40.0, std::min(40.0, double(x[i])));
+    const double want = x[i] > 40 ? double(x[i]) : t * cdf(t, by_tanh);
+    const double ulp = std::ldexp(1.0, std::ilogb(std::max(std::abs(want), 0x1p-126)) - 23);
+    keep(x[i] > -1 ? worst.ulp : worst.tail, std::abs(y[i] - want) / (x[i] > -1 ? ulp : 1));
+    keep(worst.slope, std::abs(dx[i] - slope(t, by_tanh)));
+  }
+  return worst;
+}
+
+// Every step-th float, in parts that go to all threads.
+void sweep(bool by_tanh, uint64_t step) {
+  const uint64_t part = step << 16;
+  std::mutex mutex;
+  double worst_ulp = 0, worst_tail = 0, worst_slope = 0;
+  parallel_for(int64_t(((1ull << 32) + part - 1) / part), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const uint64_t first = uint64_t(i) * part;
+      const Worst w = sweep_part(by_tanh, first, std::min(first + part, uint64_t(1) << 32), step);
+      const std::lock_guard lock(mutex);
+      worst_ulp = std::max(w.ulp, worst_ulp);
+      worst_tail = std::max(w.tail, worst_tail);
+      worst_slope = std::max(w.slope, worst_slope);
+    }
+  });
   const char* name = by_tanh ? "gelu_tanh" : "gelu";
   const std::string over = step == 1 ? "all floats" : "a sample of all floats";
   std::printf("FIGURE | %s, worst error above -1, over %s | %.2f ulp\n", name, over.c_str(),
