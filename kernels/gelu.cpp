@@ -67,7 +67,7 @@ struct Logistic {
 template <class T>
 inline Logistic<T> logistic(T x) {
   constexpr T k2Root = T(1.5957691216057308);  // 2 sqrt(2/pi)
-  const T e = math::exp_fast(-std::abs(k2Root * x * (T(1) + T(0.044715) * x * x)));
+  const T e = math::exp_fast(-std::abs(x * (k2Root + T(0.071354816272600248) * (x * x))));
   const T r = T(1) / (T(1) + e);
   return {(x > T(0) ? T(1) : e) * r, e * r * r};
 }
