@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 #include "tensor/files.h"
@@ -28,8 +27,7 @@ static constexpr const char* kMetrics = "metrics.jsonl";
   throw std::runtime_error(path + ": " + why);
 }
 
-// ---- what the JSON files hold
-// --------------------------------------------------------------------
+// ---- what the JSON files hold ----
 
 DataFile describe_data(const std::string& path, const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -53,48 +51,60 @@ static void read_config_json(const json& j, TrainConfig& config, DataFile& data)
 }
 
 static json read_json(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(path, std::string("cannot be read: ") + std::strerror(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const json parsed = json::parse(text, nullptr, false);
-  if (parsed.is_discarded()) refuse(path, "is damaged: this is not JSON");
+  const json parsed = json::parse(read_file(path), nullptr, false);
+  CHECK_ARG(!parsed.is_discarded(), "is damaged: this is not JSON");
   return parsed;
 }
 
-// Calls f and puts the file's name before whatever it complains about.
+// Calls f and makes one line of whatever it complains about: the file, the fault, the repair.
 template <class F>
-static void reading(const std::string& path, const F& f) {
+static void reading(const std::string& path, const std::string& repair, const F& f) {
   try {
     f();
   } catch (const std::exception& error) {
-    refuse(path, error.what());
+    const std::string fault = error.what();
+    refuse(path, (fault.starts_with(path + ": ") ? fault.substr(path.size() + 2) : fault) + repair);
   }
 }
 
-// ---- the folder
-// ----------------------------------------------------------------------------------
+// ---- the folder ----
 
 RunFolder RunFolder::create(const std::string& path) {
-  const RunFolder folder(path);
+  RunFolder folder(path);
   std::error_code error;
+  if (fs::exists(path, error) && !fs::is_directory(path, error))
+    refuse(path, "is a file, not a folder; give another name");
   fs::create_directories(path, error);
-  if (error) refuse(path, "this folder cannot be made: " + error.message());
-  if (!fs::is_directory(path)) refuse(path, "is not a folder; give another one");
+  if (error) refuse(path, "this folder cannot be made: " + error.message() + "; give another one");
   if (access(path.c_str(), W_OK | X_OK) != 0)
-    refuse(path, std::string("this folder cannot be written: ") + std::strerror(errno));
-  for (const char* name : {kState, kConfig, kModel})
-    if (fs::exists(folder.file(name)))
-      refuse(path,
-             "holds a run already; go on with it by --resume " + path + ", or give a new folder");
+    refuse(path, std::string("this folder cannot be written: ") + std::strerror(errno) +
+                     "; give another one, or change its permissions");
+  folder.refuse_old_run();
+  folder.lock();
+  folder.refuse_old_run();  // another process may have begun one, and ended, since
   return folder;
+}
+
+void RunFolder::refuse_old_run() const {
+  for (const char* name : {kState, kConfig, kModel, kMetrics})
+    if (fs::exists(file(name)))
+      refuse(path_, std::string("holds a run already (") + name + "); go on with it by --resume " +
+                        path_ + ", or give a new folder");
 }
 
 RunFolder RunFolder::open(const std::string& path) {
   const RunFolder folder(path);
-  if (!fs::is_directory(path)) refuse(path, "no such folder; give the one that --out named");
-  if (!fs::exists(folder.file(kState)) && !fs::exists(folder.file(kConfig)))
-    refuse(path, "holds no run (neither state.safetensors nor config.json)");
+  std::error_code error;
+  if (!fs::is_directory(path, error)) refuse(path, "no such folder; give the one that --out named");
+  if (!fs::exists(folder.file(kState), error) && !fs::exists(folder.file(kConfig), error))
+    refuse(path, "holds no run (neither state.safetensors nor config.json); begin one by --out");
   return folder;
+}
+
+// For every file but the state.
+std::string RunFolder::repair() const {
+  return has_state() ? "; write it anew with: pellucid train --resume " + path_
+                     : "; restore it from a copy, or train again in a new folder";
 }
 
 struct RunFolder::Lock {
@@ -107,7 +117,9 @@ struct RunFolder::Lock {
 void RunFolder::lock() {
   auto lock = std::make_shared<Lock>();
   lock->fd = ::open(file("lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock->fd < 0) refuse(file("lock"), std::string("cannot be made: ") + std::strerror(errno));
+  if (lock->fd < 0)
+    refuse(file("lock"), std::string("cannot be made: ") + std::strerror(errno) +
+                             "; change the folder's permissions");
   if (flock(lock->fd, LOCK_EX | LOCK_NB) != 0)
     refuse(path_, errno == EWOULDBLOCK ? std::string("another process is training in this folder")
                                        : std::string("cannot be locked: ") + std::strerror(errno));
@@ -124,12 +136,17 @@ bool RunFolder::has_state() const { return fs::exists(file(kState)); }
 
 Checkpoint RunFolder::read_config() const {
   Checkpoint checkpoint;
-  const json j = read_json(file(kConfig));
-  reading(file(kConfig), [&] { read_config_json(j, checkpoint.config, checkpoint.data); });
+  reading(file(kConfig), repair(),
+          [&] { read_config_json(read_json(file(kConfig)), checkpoint.config, checkpoint.data); });
   return checkpoint;
 }
 
 void RunFolder::commit(const Checkpoint& c) const {
+  // After a power cut no state may be ahead of its metrics.
+  if (const int fd = ::open(file(kMetrics).c_str(), O_RDONLY | O_CLOEXEC); fd >= 0) {
+    fsync(fd);
+    ::close(fd);
+  }
   const json rest = {{"progress", c.progress},
                      {"loader", {{"epoch", c.loader.epoch}, {"next", c.loader.next}}},
                      {"seconds", c.seconds}};
@@ -141,11 +158,11 @@ void RunFolder::commit(const Checkpoint& c) const {
 
 Checkpoint RunFolder::read_state() const {
   Checkpoint c;
-  reading(path_, [&] {
+  reading(file(kState), "; restore it from a copy, or train again in a new folder", [&] {
     SafeTensors saved = load_safetensors(file(kState));
     const auto part = [&](const char* name) {
       const auto at = saved.metadata.find(name);
-      CHECK_ARG(at != saved.metadata.end(), kState, " has no \"", name, "\" in its metadata");
+      CHECK_ARG(at != saved.metadata.end(), "has no \"", name, "\" in its metadata");
       return json::parse(at->second);
     };
     read_config_json(part("config"), c.config, c.data);
@@ -168,8 +185,7 @@ void RunFolder::export_from(const Checkpoint& c) const {
   save_safetensors(file(kModel), weights);
 }
 
-// ---- metrics
-// -------------------------------------------------------------------------------------
+// ---- metrics ----
 
 void RunFolder::append_metrics(const json& line) const {
   std::ofstream out(file(kMetrics), std::ios::app | std::ios::binary);
@@ -183,35 +199,26 @@ void RunFolder::cut_metrics(int64_t step) const {
   std::string kept, line;
   while (std::getline(in, line)) {
     const json entry = json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step") || entry["step"] > step) break;
+    if (!entry.is_object() || !entry.contains("step") || entry["step"] > step) continue;
     kept += line + "\n";
   }
   write_file_atomically(file(kMetrics), kept);
 }
 
-// ---- a trained model
-// -----------------------------------------------------------------------------
+// ---- a trained model ----
 
 TrainedModel load_model(const std::string& path) {
   const RunFolder folder = RunFolder::open(path);
   const TrainConfig config = folder.read_config().config;
-  const std::string tokenizer_file = folder.file(kTokenizer);
-  const json tokenizer_json = read_json(tokenizer_file);
   CharTokenizer tokenizer;
-  reading(tokenizer_file, [&] { tokenizer = CharTokenizer::from_json(tokenizer_json); });
-  if (tokenizer.vocab_size() != config.model.vocab_size)
-    refuse(tokenizer_file, "has " + std::to_string(tokenizer.vocab_size()) +
-                               " characters, but the model of config.json has " +
-                               std::to_string(config.model.vocab_size));
-
+  reading(folder.file(kTokenizer), folder.repair(), [&] {
+    tokenizer = CharTokenizer::from_json(read_json(folder.file(kTokenizer)));
+    CHECK_ARG(tokenizer.vocab_size() == config.model.vocab_size, "has ", tokenizer.vocab_size(),
+              " characters, but the model of config.json has ", config.model.vocab_size);
+  });
   TrainedModel trained{config, tokenizer, GPT(config.model)};
-  try {
-    trained.model.load_state_dict(load_safetensors(folder.file(kModel)).tensors);
-  } catch (const std::exception& error) {
-    refuse(path,
-           std::string(error.what()) +
-               (folder.has_state() ? "; write it anew with: pellucid train --resume " + path : ""));
-  }
+  reading(folder.file(kModel), folder.repair(),
+          [&] { trained.model.load_state_dict(load_safetensors(folder.file(kModel)).tensors); });
   trained.model.eval();
   return trained;
 }

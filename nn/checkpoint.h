@@ -39,12 +39,14 @@ struct Checkpoint {
 
 class RunFolder {
  public:
-  // Makes the folder if need be. Throws if it holds a run already, or cannot be written.
+  // Makes the folder if need be, and locks it. Throws if it holds a run already, or cannot be
+  // written.
   static RunFolder create(const std::string& path);
   // Throws if there is no run in it.
   static RunFolder open(const std::string& path);
 
-  // Held until the RunFolder goes, or its process dies however. Throws if another process has it.
+  // For resuming. Held until the RunFolder goes, or its process dies however. Throws if another
+  // process has it.
   void lock();
 
   // config.json and tokenizer.json, before the first commit: a run that is killed before it begins
@@ -52,7 +54,7 @@ class RunFolder {
   void write_config(const TrainConfig& config, const CharTokenizer& tokenizer,
                     const DataFile& data) const;
   bool has_state() const;
-  // The config and data of a run without a state: only these two fields are set.
+  // The config and data of a run that has no state yet: only these two fields are set.
   Checkpoint read_config() const;
 
   void commit(const Checkpoint& checkpoint) const;
@@ -60,22 +62,25 @@ class RunFolder {
   // Rewrites config.json, tokenizer.json and model.safetensors from the state.
   void export_from(const Checkpoint& checkpoint) const;
 
+  std::string repair() const;  // what to do about a damaged file other than the state
+
   void append_metrics(const nlohmann::json& line) const;
-  void cut_metrics(int64_t step) const;  // drops lines of later steps, and a line cut short
+  void cut_metrics(int64_t step) const;  // drops lines of later steps, and those cut short
 
   const std::string& path() const { return path_; }
   std::string file(const char* name) const { return path_ + "/" + name; }
 
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  void refuse_old_run() const;
   struct Lock;
   std::string path_;
   std::shared_ptr<Lock> lock_;
 };
 
 // A trained model and its tokenizer, from config.json, tokenizer.json and model.safetensors of a
-// run's folder. Throws, naming the file and the fault; where model.safetensors is the trouble and a
-// state is there, it says that resuming writes it anew.
+// run's folder. Throws, naming the file, the fault and the repair: where a state is there, resuming
+// writes the other files anew.
 struct TrainedModel {
   TrainConfig config;
   CharTokenizer tokenizer;

@@ -16,11 +16,16 @@ namespace pellucid::nn {
 std::string read_text(const std::string& path) {
   const auto refuse = [&](const std::string& why) { throw std::runtime_error(path + ": " + why); };
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) refuse("no such file; give the path of a text file");
-  if (std::filesystem::is_directory(status)) refuse("is a folder; give a text file inside it");
+  using std::filesystem::file_type;
+  const file_type type = std::filesystem::status(path, error).type();
+  if (type == file_type::not_found) refuse("no such file; give the path of a text file");
+  if (type == file_type::directory) refuse("is a folder; give a text file inside it");
+  if (type == file_type::none) refuse("cannot be read: " + error.message());
+  // A pipe may wait for ever and cannot be read again on resume; a device may never end.
+  if (type != file_type::regular) refuse("is no ordinary file; give a text file");
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(std::string("cannot be read: ") + std::strerror(errno));
+  if (!file)
+    refuse(std::string("cannot be read: ") + std::strerror(errno) + "; change its permissions");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (file.bad()) refuse("reading it failed");
   if (text.empty()) refuse("is empty; give a text file");

@@ -80,6 +80,16 @@ double Trainer::lr() const {
   return learning_rate({config.lr, config.min_lr, config.warmup, total}, steps_);
 }
 
+// Where a loss that is not finite comes from: values are the cause, gradients follow from it.
+static std::string first_bad_parameter(GPT& model) {
+  const auto finite = [](const Tensor& x) { return !x.defined() || std::isfinite(grad_norm({x})); };
+  for (const auto& [name, x] : model.named_parameters())
+    if (!finite(x)) return "; the parameter " + name + " is not finite";
+  for (const auto& [name, x] : model.named_parameters())
+    if (!finite(x.grad())) return "; the gradient of " + name + " is not finite";
+  return "; all parameters and gradients are finite";
+}
+
 StepResult Trainer::step(const std::function<Batch()>& next_batch) {
   const Generator rng = model.rng;
   std::vector<Batch> batches;
@@ -98,8 +108,9 @@ StepResult Trainer::step(const std::function<Batch()>& next_batch) {
       loss += weight * mean.item();
       (batches.size() == 1 ? mean : mean * weight).backward();
     }
+    if (!std::isfinite(loss))
+      throw std::runtime_error("the loss is " + std::to_string(loss) + first_bad_parameter(model));
     const double norm = optimizer_.clip_grad_norm(config.clip);
-    if (!std::isfinite(loss)) throw std::runtime_error("the loss is not finite");
     const double rate = lr();
     optimizer_.step(rate);
     optimizer_.zero_grad();

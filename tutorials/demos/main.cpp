@@ -2,6 +2,8 @@
 // tells what the machine and this build have. Exit codes: 0 done, 1 an error (one line on stderr),
 // 2 a wrong command line, 128 + signal when it was stopped.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -21,6 +23,19 @@ namespace {
 
 const CLI::IsMember kAttentions({"sa", "xsa"});
 
+// CLI::Range takes NaN for every range's.
+CLI::Validator number(double least, double most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = NAN;
+        const bool in = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+        return in ? std::string()
+                  : text + " is no number from " + CLI::detail::to_string(least) + " to " +
+                        CLI::detail::to_string(most);
+      },
+      "NUMBER");
+}
+
 // Each command's function is called after the whole line has been parsed.
 using Command = std::function<int()>;
 
@@ -33,7 +48,7 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   auto* steps = c->add_option("--steps", a.steps, "Steps, instead of the preset's number")
                     ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   auto* minutes = c->add_option("--minutes", a.minutes, "As many steps as fit in the time")
-                      ->check(CLI::Range(0.05, 1e6))
+                      ->check(number(0.05, 1e6))
                       ->excludes(steps);
   auto* attention = c->add_option("--attention", a.attention, "sa or xsa")
                         ->check(kAttentions)
@@ -56,7 +71,7 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str();
   c->add_option("--temperature", a.temperature, "0: always the likeliest character")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number(0, 1e6))
       ->capture_default_str();
   c->add_option("--top-k", a.top_k, "Choose among the k likeliest only; 0: all")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
@@ -77,7 +92,7 @@ void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   c->add_option("--attention", a.attention, "sa or xsa")->check(kAttentions)->capture_default_str();
   c->add_option("--seed", a.seed, "Of all random numbers")->capture_default_str();
   c->add_option("--minutes", a.minutes, "Time for training")
-      ->check(CLI::Range(0.05, 1e4))
+      ->check(number(0.05, 1e4))
       ->capture_default_str();
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
 }
@@ -117,8 +132,10 @@ int main(int argc, char** argv) {
     if (threads > 0) set_num_threads(threads);
     return run();
   } catch (const std::exception& error) {
+    std::string text = error.what();  // may quote a name that has line ends
+    std::replace(text.begin(), text.end(), '\n', ' ');
     std::fflush(stdout);
-    std::fprintf(stderr, "pellucid: %s\n", error.what());
+    std::fprintf(stderr, "pellucid: %s\n", text.c_str());
     return 1;
   }
 }

@@ -10,10 +10,19 @@
 
 namespace pellucid::demos {
 
+static std::vector<int64_t> encode(const std::string& what, const nn::CharTokenizer& tokenizer,
+                                   const std::string& text) {
+  try {
+    return tokenizer.encode(text);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(what + ": " + error.what() + "; use characters of that text only");
+  }
+}
+
 int sample(const SampleArguments& a) {
   CHECK_ARG(!a.prompt.empty(), "sample: the prompt is empty; give at least one character");
   nn::TrainedModel trained = nn::load_model(a.model);
-  const std::vector<int64_t> prompt = trained.tokenizer.encode(a.prompt);
+  const std::vector<int64_t> prompt = encode("the prompt", trained.tokenizer, a.prompt);
 
   std::fwrite(a.prompt.data(), 1, a.prompt.size(), stdout);
   InterruptGuard guard;
@@ -53,7 +62,7 @@ int evaluate_file(const std::string& model, const std::string& data) {
   const std::string text = nn::read_text(data);
   CHECK_ARG(text.size() >= 2, data, ": has ", text.size(),
             " character; at least 2 are needed to predict one from another");
-  const std::vector<int64_t> tokens = trained.tokenizer.encode(text);
+  const std::vector<int64_t> tokens = encode(data, trained.tokenizer, text);
 
   InterruptGuard guard;
   const auto tenth = static_cast<std::ptrdiff_t>(tokens.size() / 10);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <stdexcept>
 
 #include "nn/checkpoint.h"
@@ -73,10 +74,11 @@ struct Run {
 // Refuses a text too short for the context before anything is written.
 void check_length(const std::string& path, std::size_t characters, int64_t T) {
   const auto n = static_cast<int64_t>(characters);
-  CHECK_ARG(n - n / 10 > T && n / 10 >= 2, path, ": has ", n,
+  int64_t enough = 20;
+  while (enough - enough / 10 <= T) ++enough;
+  CHECK_ARG(n >= enough, path, ": has ", n,
             " characters, too few: 90 % are for training and must be more than the context of ", T,
-            ", 10 % for validation; give a text of at least ",
-            std::max<int64_t>(20, (T + 1) * 10 / 9 + 1), " characters");
+            ", 10 % for validation; give a text of at least ", enough, " characters");
 }
 
 Run begin(const TrainArguments& a) {
@@ -93,7 +95,6 @@ Run begin(const TrainArguments& a) {
 
   const nn::DataFile data = nn::describe_data(a.data, text);
   RunFolder folder = RunFolder::create(a.out);
-  folder.lock();
   folder.write_config(config, tokenizer, data);
   Run run(std::move(folder), config, tokenizer, data, split(tokenizer.encode(text)));
   run.commit(0);
@@ -104,6 +105,12 @@ Run resume(const TrainArguments& a) {
   RunFolder folder = RunFolder::open(a.resume);
   folder.lock();
   const bool has_state = folder.has_state();
+  // The model is written after the first state: without one, the state was lost.
+  CHECK_ARG(
+      has_state || !std::filesystem::exists(folder.file("model.safetensors")),
+      folder.file("state.safetensors"),
+      ": is missing, and without it no run goes on; restore it from a copy, or train again in "
+      "a new folder");
   const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
 
   nn::DataFile data = c.data;
@@ -115,14 +122,18 @@ Run resume(const TrainArguments& a) {
             " now, or other contents); give that one by --data");
   const nn::CharTokenizer tokenizer = has_state ? c.tokenizer : nn::CharTokenizer(text);
 
+  CHECK_ARG(tokenizer.vocab_size() == c.config.model.vocab_size, a.resume, ": its config has ",
+            c.config.model.vocab_size, " characters, but its tokenizer ", tokenizer.vocab_size(),
+            "; restore it from a copy, or train again in a new folder");
   Run run(std::move(folder), c.config, tokenizer, now, split(tokenizer.encode(text)));
   if (has_state) {
     try {
       run.trainer.load(c.tensors, c.progress);
       run.loader.set_state(c.loader);
     } catch (const std::exception& error) {
-      throw std::runtime_error(a.resume + "/state.safetensors: does not fit its own config: " +
-                               error.what() + "; restore it from a copy, or begin a new run");
+      throw std::runtime_error(a.resume +
+                               "/state.safetensors: does not fit its own config: " + error.what() +
+                               "; restore it from a copy, or train again in a new folder");
     }
     run.seconds_before = c.seconds;
     run.folder.export_from(c);
@@ -153,9 +164,11 @@ class Loop {
     progress_.finish();
     if (run_.trainer.done()) return 0;
     run_.commit(seconds());
-    std::printf("Stopped and saved at step %lld of %lld. Go on with: pellucid train --resume %s\n",
+    const int64_t total = run_.trainer.config.steps;  // 0: not known yet
+    std::printf("Stopped and saved at step %lld%s. Go on with: pellucid train --resume %s\n",
                 static_cast<long long>(run_.trainer.steps()),
-                static_cast<long long>(run_.trainer.config.steps), run_.folder.path().c_str());
+                total > 0 ? (" of " + std::to_string(total)).c_str() : "",
+                run_.folder.path().c_str());
     return interrupted_exit_code();
   }
 
@@ -175,8 +188,9 @@ class Loop {
       run_.loader.set_state(before);
       run_.commit(seconds());
       throw std::runtime_error(std::string(error.what()) +
-                               "; the run is saved as it was before, in " + run_.folder.path() +
-                               ": begin again with a lower learning rate");
+                               "; the run is saved as it was before that step, in " +
+                               run_.folder.path() + " (against a loss that blows up, begin again " +
+                               "with a lower learning rate or another --seed)");
     }
     const double took = seconds_since(start);
     // A mean that forgets: the first steps are slower, and the machine's other work comes and goes.
@@ -185,7 +199,7 @@ class Loop {
     const nn::TrainConfig& config = run_.trainer.config;
     const bool fix_steps = config.steps == 0 && result.step >= kMeasuredSteps;
     const bool save = run_.trainer.done() || result.step % config.eval_interval == 0 || fix_steps;
-    const bool measured = save && validate();
+    if (save) validate();
     if (fix_steps)
       run_.trainer.set_total_steps(steps_for(config.minutes * 60 - seconds(), step_seconds_,
                                              validation_seconds_, result.step,
@@ -194,21 +208,26 @@ class Loop {
                            {"loss", result.loss},           {"lr", result.lr},
                            {"grad_norm", result.grad_norm}, {"tokens_per_s", tokens_per_second()},
                            {"seconds", seconds()}};
-    if (measured) line["val_loss"] = val_loss_;
+    if (save) line["val_loss"] = val_loss_;
     run_.folder.append_metrics(line);  // before the commit, which makes it count
     if (save) run_.commit(seconds());
     report(result);
   }
 
-  // False if it was broken off.
-  bool validate() {
+  // Is not broken off: its step would stay without a val_loss for good.
+  void validate() {
     const auto start = Clock::now();
-    const double loss = nn::evaluate(run_.trainer.model, run_.validation,
-                                     [](int64_t, int64_t) { return !interrupted(); });
+    bool said = false;
+    val_loss_ = nn::evaluate(run_.trainer.model, run_.validation, [&](int64_t done, int64_t total) {
+      if (interrupted() && !said && done < total) {
+        said = true;
+        progress_.finish();
+        std::printf("Stopping after this validation; Ctrl-C again stops at once\n");
+        std::fflush(stdout);
+      }
+      return true;
+    });
     validation_seconds_ = seconds_since(start);
-    if (std::isnan(loss)) return false;
-    val_loss_ = loss;
-    return true;
   }
 
   double tokens_per_second() const {
