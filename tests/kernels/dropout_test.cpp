@@ -42,6 +42,16 @@ static void check_lengths() {
 TEST_CASE("every length, float") { check_lengths<float>(); }
 TEST_CASE("every length, double") { check_lengths<double>(); }
 
+TEST_CASE("a number equal to 2^32 p is kept: it is not below") {
+  const double p = unit_from_zero(philox_number(3, 4, 5));
+  const double x = 1;
+  double y = 0;
+  cpu::dropout<double>(&y, &x, 1, p, 3, 4, 5);
+  CHECK(y == 1 / (1 - p));
+  cpu::dropout<double>(&y, &x, 1, p + 0x1p-32, 3, 4, 5);
+  CHECK(y == 0);
+}
+
 TEST_CASE("the share that is dropped, the mean, the same bytes on any threads") {
   const int64_t N = 1 << 20;
   const std::vector<float> x(N, 1.0f);
