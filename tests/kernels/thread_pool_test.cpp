@@ -31,6 +31,15 @@ int64_t parallel_sum(int64_t n) {
   return sum;
 }
 
+// Each block waits for the others: this ends only if so many threads run at once.
+void meet(int threads) {
+  std::atomic<int> arrived{0};
+  parallel_for(threads, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < threads) std::this_thread::yield();
+  });
+}
+
 // What a child of this process returns from body(), or -1 if it does not end within ten seconds.
 template <class F>
 int in_child(const F& body) {
@@ -60,7 +69,10 @@ struct StaticObject {
     }
   }
   ~StaticObject() {
-    if (armed) _exit(parallel_sum(100) == 4950 ? 7 : 8);
+    if (!armed) return;
+    std::atomic<int> of_the_pool{0};
+    parallel_for(100, 1, [&](int64_t, int64_t) { of_the_pool += inside_parallel_for(); });
+    _exit(parallel_sum(100) == 4950 && of_the_pool == 0 ? 7 : 8);
   }
 } static_object;
 
@@ -87,14 +99,8 @@ TEST_CASE("every element is in one block, and the blocks do not depend on the th
 
 TEST_CASE("blocks run on several threads") {
   const Threads of(3);
-  std::atomic<int> arrived{0};
-  // Each block waits for the others: it ends only if three threads run at once.
-  parallel_for(3, 1, [&](int64_t, int64_t) {
-    CHECK(inside_parallel_for());
-    ++arrived;
-    while (arrived < 3) std::this_thread::yield();
-  });
-  CHECK(arrived == 3);
+  parallel_for(3, 1, [&](int64_t, int64_t) { CHECK(inside_parallel_for()); });
+  meet(3);
   CHECK(!inside_parallel_for());
 }
 
@@ -149,7 +155,11 @@ TEST_CASE("the caller gets what a block throws, and the pool goes on") {
 TEST_CASE("a forked child has threads of its own") {
   const Threads of(3);
   CHECK(parallel_sum(100) == 4950);
-  CHECK(in_child([] { return parallel_sum(100) == 4950 && num_threads() == 3 ? 7 : 8; }) == 7);
+  CHECK(in_child([] {
+          meet(3);
+          std::exit(parallel_sum(100) == 4950 ? 7 : 8);  // not _exit: its workers must be joined
+          return 9;
+        }) == 7);
 
   // While another thread of the parent runs blocks, and holds the pool.
   std::atomic<bool> stop{false};
