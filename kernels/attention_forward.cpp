@@ -100,21 +100,22 @@ struct Forward {
 
   // Write row i of z, its log-sum-exp, and XSA's quotient if c is there.
   void finish(int64_t i, int64_t q0, T* z, T* lse, T* c, double g, const XsaDivisor& divisor) {
-    const int64_t p = mask.position(q0 + i);
-    T* y = o + i * padded<T>(D);
+    const T* y = o + i * padded<T>(D);
     if (lse) *lse = top[i] + math::log(total[i]);
-    if (mask.keys(q0 + i) == 0) total[i] = 1;  // o is 0
-    const T inverse = T(1) / total[i];
-    for (int64_t d = 0; d < D; ++d) y[d] *= inverse;
+    const T inverse = mask.keys(q0 + i) == 0 ? T(1) : T(1) / total[i];  // no keys: o is 0
+    const int64_t p = mask.position(q0 + i);
+    if (c) *c = 0;
     if (!c || p < 0) {
-      std::copy(y, y + D, z);
-      if (c) *c = 0;
+      for (int64_t d = 0; d < D; ++d) z[d] = y[d] * inverse;
       return;
     }
+    // The value is still in the cache. For the first token, y = v, this is exactly 1 and z is 0.
     const T* v = v_rows + p * padded<T>(D);
-    *c = T(divisor.quotient(row_dots(y, v, D)));
+    RowDots dots = row_dots(y, v, D);
+    dots.xv *= double(inverse);
+    *c = T(divisor.quotient(dots));
     const T gc = T(g) * *c;
-    for (int64_t d = 0; d < D; ++d) z[d] = y[d] - gc * v[d];
+    for (int64_t d = 0; d < D; ++d) z[d] = y[d] * inverse - gc * v[d];
   }
 };
 

@@ -1,7 +1,7 @@
 // What attention's forward and backward are made of: a register tile that multiplies, the packed
 // copies it reads, and the sizes of blocks.
 //
-// All working copies have rows of whole vectors, filled up with 0, so no product has an edge:
+// All working copies have rows of whole vectors, the last filled up with 0: no product has an edge.
 //
 //   rows        (T, padded(D))              q, dy as left operands, v, k, q, dy as right ones
 //   transposed  (T / kCols, D, kCols)       k^T and v^T, in panels of kCols keys
@@ -112,12 +112,12 @@ bool copy_rows(T* to, HeadRows<const T> from, int64_t n, int64_t D, T s) {
       check += a - a;
       store(to + d, a * s);
     }
-    if (whole == Ds) continue;
+    if (whole == D) continue;
     for (int64_t d = whole; d < D; ++d) {
       check[0] += x[d] - x[d];
       to[d] = x[d] * s;
     }
-    std::fill(to + D, to + Ds, T(0));
+    std::fill(to + D, to + whole + kLanes<T>, T(0));
   }
   return sum_lanes<T>(check) == 0;
 }
