@@ -1,0 +1,322 @@
+// A run's folder: what it holds comes back, damage of any file is one line with the repair, and a
+// process killed at any moment leaves the old state or the new one.
+#include "nn/checkpoint.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+
+#include "tensor/file_helpers.h"
+#include "tensor/safetensors.h"
+#include "tiny_gpt.h"
+
+using namespace pellucid;
+using namespace pellucid::nn;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kText = "abcbacbabc\nacb";
+
+// The smallest run: V 4, C 4, T 4, one layer.
+TrainConfig smallest() {
+  TrainConfig config;
+  config.model.vocab_size = 4, config.model.block_size = 4, config.model.n_layer = 1;
+  config.model.n_head = 1, config.model.n_embd = 4, config.model.dropout = 0.25;
+  config.model.bias = false;
+  config.batch_size = 2, config.steps = 100, config.seed = 9;
+  return config;
+}
+
+struct Example {
+  TrainConfig config = smallest();
+  CharTokenizer tokenizer{kText};
+  DataFile data = describe_data("some/text.txt", kText);
+  Trainer trainer{config};
+  Loader loader{tokenizer.encode(kText), 2, 4, 9};
+
+  explicit Example(int steps = 3) {
+    for (int i = 0; i < steps; ++i) trainer.step([&] { return loader.next(); });
+  }
+  Checkpoint checkpoint() {
+    return {config, tokenizer, data, trainer.state_dict(), trainer.progress(), loader.state(), 1.5};
+  }
+};
+
+// A folder with a whole run in it.
+struct SavedRun {
+  TemporaryFolder temporary;
+  std::string path = temporary.file("run");
+  Example example;
+
+  SavedRun() {
+    const RunFolder folder = RunFolder::create(path);
+    folder.write_config(example.config, example.tokenizer, example.data);
+    folder.append_metrics({{"step", 3}});
+    folder.commit(example.checkpoint());
+    folder.export_from(example.checkpoint());
+  }
+  std::string file(const char* name) const { return path + "/" + name; }
+};
+
+bool same(const StateDict& a, const StateDict& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, x] : a) {
+    const auto found = b.find(name);
+    if (found == b.end() || x.shape() != found->second.shape() ||
+        std::memcmp(x.data(), found->second.data(),
+                    static_cast<std::size_t>(x.numel()) * item_size(x.dtype())) != 0)
+      return false;
+  }
+  return true;
+}
+
+std::map<std::string, std::string> contents(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    files[entry.path().filename().string()] = slurp(entry.path().string());
+  return files;
+}
+
+// What the call throws, which must be one line that ends in one of our repairs.
+template <class Call>
+std::string complaint(Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    CHECK(text.find('\n') == std::string::npos);
+    return text;
+  }
+  return "";
+}
+
+constexpr const char* kFromCopy = "; restore it from a copy, or train again in a new folder";
+
+}  // namespace
+
+TEST_CASE("a checkpoint comes back whole") {
+  SavedRun run;
+  const RunFolder folder = RunFolder::open(run.path);
+  const Checkpoint before = run.example.checkpoint(), after = folder.read_state();
+  CHECK(json(after.config) == json(before.config));
+  CHECK(after.tokenizer.to_json() == before.tokenizer.to_json());
+  CHECK(after.data.path == before.data.path);
+  CHECK(after.data.bytes == kText.size());
+  CHECK(after.data.hash == before.data.hash);
+  CHECK(after.progress == before.progress);
+  CHECK(after.loader.epoch == before.loader.epoch);
+  CHECK(after.loader.next == before.loader.next);
+  CHECK(after.seconds == 1.5);
+  CHECK(same(after.tensors, before.tensors));
+  CHECK(json(folder.read_config().config) == json(before.config));
+  CHECK(folder.read_config().data.hash == before.data.hash);
+
+  // The export: the weights under their own names, and a model that gives the same logits.
+  TrainedModel trained = load_model(run.path);
+  CHECK(same(trained.model.state_dict(), run.example.trainer.model.state_dict()));
+  CHECK(!trained.model.training());
+  run.example.trainer.model.eval();
+  const Tensor ids = random_ids(2, 4, 4, 1);
+  CHECK(trained.model.forward(ids).to_vector() ==
+        run.example.trainer.model.forward(ids).to_vector());
+}
+
+TEST_CASE("the hash of a text is FNV-1a, and a changed text has another one") {
+  CHECK(describe_data("x", "").hash == 0xcbf29ce484222325u);
+  CHECK(describe_data("x", "a").hash == 0xaf63dc4c8601ec8cu);
+  CHECK(describe_data("x", "\xff").hash == 0xaf64724c8602eb6eu);
+  CHECK(describe_data("x", "ab").hash != describe_data("x", "ba").hash);
+  CHECK(fs::path(describe_data("a/../x", "a").path).is_absolute());
+}
+
+TEST_CASE("a state cut at any byte is refused with the repair, and nothing changes (R69)") {
+  SavedRun run;
+  const std::string path = run.file("state.safetensors"), whole = slurp(path);
+  const RunFolder folder = RunFolder::open(run.path);
+  for (std::size_t left = whole.size(); left-- > 0;) {
+    REQUIRE(truncate(path.c_str(), static_cast<off_t>(left)) == 0);
+    const std::string text = complaint([&] { folder.read_state(); });
+    if (text.rfind(path + ": ", 0) != 0 || !text.ends_with(kFromCopy))
+      FAIL(left << " bytes: " << text);
+  }
+  std::cout << "FIGURE | places where a state was cut, each refused in one line | " << whole.size()
+            << "\n";
+  const auto files = contents(run.path);
+  complaint([&] { folder.read_state(); });
+  CHECK(contents(run.path) == files);
+  spit(path, whole);
+  CHECK(same(folder.read_state().tensors, run.example.checkpoint().tensors));
+}
+
+TEST_CASE("the other files cut at any byte are refused; the state mends them") {
+  SavedRun run;
+  const auto files = contents(run.path);
+  const RunFolder folder = RunFolder::open(run.path);
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    const std::string path = run.file(name), whole = slurp(path);
+    // Without its line end a JSON file is still whole.
+    for (std::size_t left = whole.size() - 1; left-- > 0;) {
+      REQUIRE(truncate(path.c_str(), static_cast<off_t>(left)) == 0);
+      const std::string text = complaint([&] { load_model(run.path); });
+      if (text.rfind(path + ": ", 0) != 0 ||
+          !text.ends_with("; write it anew with: pellucid train --resume " + run.path))
+        FAIL(name << ", " << left << " bytes: " << text);
+    }
+    folder.export_from(folder.read_state());
+    CHECK(slurp(path) == whole);
+    fs::remove(path);
+    CHECK(complaint([&] { load_model(run.path); }).rfind(path + ": ", 0) == 0);
+    folder.export_from(folder.read_state());
+  }
+  CHECK(contents(run.path) == files);
+  // Where there is no state there is only the copy.
+  fs::remove(run.file("state.safetensors"));
+  spit(run.file("tokenizer.json"), "{}");
+  CHECK(complaint([&] { load_model(run.path); }).ends_with(kFromCopy));
+}
+
+TEST_CASE("files that are whole but do not fit together are refused") {
+  SavedRun run;
+  const auto edit = [&](const char* name, const std::string& from, const std::string& to) {
+    std::string text = slurp(run.file(name));
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    spit(run.file(name), text.replace(at, from.size(), to));
+    const std::string said = complaint([&] { load_model(run.path); });
+    const RunFolder folder = RunFolder::open(run.path);
+    folder.export_from(folder.read_state());
+    return said;
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    INFO(text);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  has(edit("config.json", "\"n_embd\": 4", "\"n_embd\": 8"), "wte.weight: wanted");
+  has(edit("config.json", "\"n_layer\": 1", "\"n_layer\": 2"), "missing: h.1.");
+  has(edit("config.json", "\"tied_head\": true", "\"tied_head\": false"),
+      "missing: lm_head.weight");
+  has(edit("config.json", "\"n_head\": 1", "\"n_head\": 3"), "n_head");
+  has(edit("config.json", "\"n_embd\": 4", "\"n_embd\": \"4\""), "n_embd");
+  has(edit("config.json", "\"n_embd\": 4", "\"width\": 4"), "width");
+  has(edit("config.json", "pellucid 1", "pellucid 2"), "wanted \"format\": \"pellucid 1\"");
+  has(edit("config.json", "\"bytes\"", "\"size\""), "bytes");
+  has(edit("tokenizer.json", ",99", ""), "has 3 characters, but the model of config.json has 4");
+  has(edit("tokenizer.json", "99", "98"), "stands twice");
+  CHECK(complaint([&] { load_model(run.path); }) == "");
+
+  // A state without a part of its metadata.
+  SafeTensors state{run.example.checkpoint().tensors, {{"config", "{}"}}};
+  save_safetensors(run.file("state.safetensors"), state);
+  const RunFolder folder = RunFolder::open(run.path);
+  has(complaint([&] { folder.read_state(); }), "wanted \"format\"");
+  state.metadata.clear();
+  save_safetensors(run.file("state.safetensors"), state);
+  has(complaint([&] { folder.read_state(); }), "has no \"config\" in its metadata");
+}
+
+TEST_CASE("folders: made with their parents, never shared, never overwritten") {
+  const TemporaryFolder temporary;
+  const std::string path = temporary.file("a/b/run");
+  {
+    RunFolder folder = RunFolder::create(path);
+    CHECK(fs::is_directory(path));
+    CHECK(!folder.has_state());
+    CHECK(complaint([&] { RunFolder::open(path); }).find("holds no run") != std::string::npos);
+    CHECK(complaint([&] { RunFolder::create(path); }) ==
+          path + ": another process is training in this folder");
+    Example example(0);
+    folder.write_config(example.config, example.tokenizer, example.data);
+    RunFolder second = RunFolder::open(path);
+    CHECK(complaint([&] { second.lock(); }) ==
+          path + ": another process is training in this folder");
+  }
+  RunFolder::open(path).lock();  // the first one has gone
+  for (const char* name :
+       {"config.json", "state.safetensors", "model.safetensors", "metrics.jsonl"}) {
+    const std::string old = temporary.file(name);
+    fs::create_directories(old);
+    spit(old + "/" + name, "old");
+    CHECK(complaint([&] { RunFolder::create(old); }) == old + ": holds a run already (" + name +
+                                                            "); go on with it by --resume " + old +
+                                                            ", or give a new folder");
+    CHECK(contents(old).size() == 1);
+  }
+
+  spit(temporary.file("file"), "x");
+  CHECK(complaint([&] {
+          RunFolder::create(temporary.file("file"));
+        }).ends_with("is a file, not a folder; give another name"));
+  CHECK(complaint([&] {
+          RunFolder::create(temporary.file("file/run"));
+        }).find("this folder cannot be made: ") != std::string::npos);
+  CHECK(slurp(temporary.file("file")) == "x");
+  CHECK(complaint([&] {
+          RunFolder::open(temporary.file("none"));
+        }).ends_with("no such folder; give the one that --out named"));
+  CHECK(complaint([&] {
+          RunFolder::open(temporary.file("file"));
+        }).ends_with("no such folder; give the one that --out named"));
+}
+
+TEST_CASE("metrics: later steps and cut lines go, the rest stays as it was") {
+  SavedRun run;
+  const RunFolder folder = RunFolder::open(run.path);
+  const std::string path = run.file("metrics.jsonl");
+  fs::remove(path);
+  folder.cut_metrics(5);  // nothing there yet
+  CHECK(!fs::exists(path));
+  for (int step = 1; step <= 9; ++step) folder.append_metrics({{"step", step}, {"loss", 0.5}});
+  const std::string nine = slurp(path);
+  CHECK(nine.rfind("{\"loss\":0.5,\"step\":1}\n", 0) == 0);
+  folder.cut_metrics(9);
+  CHECK(slurp(path) == nine);
+  for (std::size_t cut = 1; cut < 20; ++cut) {  // a line that was being written
+    spit(path, nine + std::string("{\"loss\":0.5,\"step\":10}\n").substr(0, cut));
+    folder.cut_metrics(9);
+    CHECK(slurp(path) == nine);
+  }
+  folder.cut_metrics(4);
+  CHECK(slurp(path) == nine.substr(0, nine.size() / 9 * 4));
+  folder.append_metrics({{"step", 5}});
+  CHECK(slurp(path).ends_with("\"step\":4}\n{\"step\":5}\n"));
+  folder.cut_metrics(0);
+  CHECK(slurp(path).empty());
+}
+
+TEST_CASE("killed while it saves: the state is one of those that were committed") {
+  SavedRun run;
+  Example next(4);
+  const Checkpoint old_one = run.example.checkpoint(), new_one = next.checkpoint();
+  int olds = 0, news = 0;
+  for (int i = 0; i < 60; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const RunFolder folder = RunFolder::open(run.path);
+      for (;;) {
+        for (const Checkpoint* c : {&old_one, &new_one}) {
+          folder.commit(*c);
+          folder.export_from(*c);
+        }
+      }
+    }
+    usleep(static_cast<useconds_t>(500 + i * 397 % 7000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    const RunFolder folder = RunFolder::open(run.path);
+    const Checkpoint found = folder.read_state();
+    const bool is_old = same(found.tensors, old_one.tensors) && found.progress == old_one.progress;
+    const bool is_new = same(found.tensors, new_one.tensors) && found.progress == new_one.progress;
+    CHECK(is_old != is_new);
+    CHECK(complaint([&] { load_model(run.path); }) == "");
+    (is_old ? olds : news) += 1;
+  }
+  CHECK(olds > 0);
+  CHECK(news > 0);
+}
