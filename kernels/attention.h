@@ -12,6 +12,11 @@
 // Backward takes what forward gave, and dz; c null means no XSA. dq, dk, dv have the shapes of q,
 // k, v and any strides, the last 1: parts of one packed gradient. dgate may be null.
 //
+// Speed of forward and backward together, float32, causal, as a share of the FMA peak that
+// measure_fma_peak() gives, counting 7 products of T (T + 1) / 2 pairs and nothing beyond the
+// diagonal, 16 lanes: T 128, D 32: 0.44; T 256, D 64: 0.50; T 1024: 0.65. XSA takes 1.10, 1.04 and
+// 1.02 times as long (tests/bench/attention_bench.cpp; CPU time of one thread, 260 GFLOP/s).
+//
 // Dao et al., 2022 and 2023 (arXiv:2205.14135, 2307.08691); the part of XSA is derived here.
 #pragma once
 #include "kernels/kernel.h"
