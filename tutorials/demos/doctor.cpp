@@ -182,9 +182,11 @@ int doctor() {
   check_blas();
   check_cuda();
   check_benchmark();
-  std::printf(shortcomings ? "\n%d shortcomings, %d faults\n"
-                           : "\nEverything is there: %d shortcomings, %d faults\n",
-              shortcomings, faults);
+  const auto count = [](int n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  std::printf("\n%s%s, %s\n", shortcomings + faults ? "" : "Everything is there: ",
+              count(shortcomings, "shortcoming").c_str(), count(faults, "fault").c_str());
   return faults ? 1 : 0;
 }
 

@@ -53,7 +53,9 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   auto* attention = c->add_option("--attention", a.attention, "sa or xsa")
                         ->check(kAttentions)
                         ->capture_default_str();
-  auto* seed = c->add_option("--seed", a.seed, "Of all random numbers")->capture_default_str();
+  auto* seed = c->add_option("--seed", a.seed, "Of all random numbers")
+                   ->check(CLI::NonNegativeNumber)
+                   ->capture_default_str();
   for (CLI::Option* option : {preset, out, steps, minutes, attention, seed})
     resume->excludes(option);
   c->callback([&a, &run, data, preset, out, resume] {
@@ -76,7 +78,9 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   c->add_option("--top-k", a.top_k, "Choose among the k likeliest only; 0: all")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
       ->capture_default_str();
-  c->add_option("--seed", a.seed, "Of the choices")->capture_default_str();
+  c->add_option("--seed", a.seed, "Of the choices")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   c->callback([&a, &run] { run = [&a] { return sample(a); }; });
 }
 
@@ -90,7 +94,9 @@ void add_eval(CLI::App& app, std::string& model, std::string& data, Command& run
 void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("demo", "Watch a small model learn to tell stories");
   c->add_option("--attention", a.attention, "sa or xsa")->check(kAttentions)->capture_default_str();
-  c->add_option("--seed", a.seed, "Of all random numbers")->capture_default_str();
+  c->add_option("--seed", a.seed, "Of all random numbers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   c->add_option("--minutes", a.minutes, "Time for training")
       ->check(number(0.05, 1e4))
       ->capture_default_str();
@@ -130,7 +136,10 @@ int main(int argc, char** argv) {
   }
   try {
     if (threads > 0) set_num_threads(threads);
-    return run();
+    const int code = run();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      throw std::runtime_error("the output could not be written: is the disk full?");
+    return code;
   } catch (const std::exception& error) {
     std::string text = error.what();  // may quote a name that has line ends
     std::replace(text.begin(), text.end(), '\n', ' ');
