@@ -1,6 +1,7 @@
 // The main of every test program. Cases whose name begins with "long:" run only with
 // PELLUCID_TEST_ALL set. For the table at the end of a run it prints "SKIPPED | case | why" and
-// "CASES | passed | failed".
+// "CASES | passed | failed". A case that cannot run everywhere says so where it is declared:
+//   TEST_CASE("name" * doctest::skip(!possible) * doctest::description("why it may be skipped"))
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
@@ -27,9 +28,10 @@ struct Table : doctest::IReporter {
   void log_assert(const doctest::AssertData&) override {}
   void log_message(const doctest::MessageData&) override {}
   void test_case_skipped(const doctest::TestCaseData& test) override {
-    const bool data = test.m_skip;
-    std::cout << "SKIPPED | " << test.m_name << " | "
-              << (data ? "needs PELLUCID_DATA" : "./pellucid test --all") << std::endl;
+    const char* why = !test.m_skip         ? "./pellucid test --all"
+                      : test.m_description ? test.m_description
+                                           : "needs PELLUCID_DATA";
+    std::cout << "SKIPPED | " << test.m_name << " | " << why << std::endl;
   }
   bool to_stdout;
 };

@@ -15,22 +15,32 @@ while [ $# -gt 0 ]; do
 done
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 log=$build/Testing/Temporary/LastTest.log
-rm -f "$log"
+mkdir -p "$build/Testing/Temporary"
+: >"$log"
 
 # Each test program prints its cases' results; CTest shows the groups as they end and keeps all output.
 ctest --test-dir "$build" -j "$cores" --output-on-failure --timeout 3600 ${filter:+-R "$filter"}
 status=$?
 
-# A group that crashed, or that is no doctest program, counts as one test.
-awk -F' [|] ' -v status=$status '
-  /^[0-9]+\/[0-9]+ Testing: / { counted = failed_here = 0 }
-  /^FIGURE \| /  { if (!n++) print "\nFigures measured by this run"; printf "  %-66s %s\n", $2, $3 }
-  /^SKIPPED \| / { skipped++; names = names sprintf("  %s (%s)\n", $2, $3) }
-  /^CASES \| /   { passed += $2; failed += $3; counted = 1; failed_here = $3 }
-  /^Test Passed/ { if (!counted) passed++ }
-  /^Test Failed/ { if (!failed_here) failed++ }
+# A group that crashed, ran too long, was not built, or is no doctest program counts as one test. Of
+# one that was not built the log says "Test Passed.", but gives it no command.
+awk -F' [|] ' -v status=$status -v filter="$filter" '
+  /^[0-9]+\/[0-9]+ Testing: / { groups++; outside = 1; counted = failed_here = 0 }
+  outside && /^Command: ""/   { not_run = 1 }
+  outside && /^Output:/       { outside = 0 }
+  /^<end of output>/          { outside = 1 }
+  !outside && /^FIGURE \| /  { figures = figures sprintf("  %-66s %s\n", $2, $3) }
+  !outside && /^SKIPPED \| / { skipped++; names = names sprintf("  %s (%s)\n", $2, $3) }
+  !outside && /^CASES \| /   { passed += $2; failed += $3; counted = 1; failed_here = $3 }
+  outside && /^Test (Passed|Failed)/ {
+    if (not_run || (/Failed/ && !failed_here)) failed++
+    else if (/Passed/ && !counted) passed++
+    not_run = 0
+  }
   END {
+    if (figures) printf "\nFigures measured by this run\n%s", figures
     if (skipped) printf "\nSkipped\n%s", names
+    if (!groups && filter) printf "\nNo group of tests has a name with %s in it; ctest --test-dir build -N lists them\n", filter
     if (status != 0 && failed == 0) failed = 1
     printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
     exit failed > 0 || passed == 0

@@ -1,0 +1,353 @@
+// The start script ./pellucid in a world of stubs: what it asks, says, installs, builds and runs.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <sstream>
+
+#include "program.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kSource = PELLUCID_SOURCE_DIR;
+
+// A bare machine: a PATH of stubs that log their calls, and a clone in a folder with a space.
+// "missing" lists the packages whose headers the compiler does not find.
+struct Machine {
+  TemporaryFolder folder;
+  std::string root = folder.file("a clone");
+
+  Machine() {
+    fs::create_directories(root + "/tests");
+    fs::create_directories(folder.file("bin"));
+    fs::create_directories(folder.file("elsewhere"));
+    fs::copy_file(kSource + "/pellucid", root + "/pellucid");
+    spit(root + "/tests/run.sh", "echo tests \"$@\"\n");
+    spit(folder.file("missing"), "");
+    spit(folder.file("log"), "");
+    for (const char* tool :
+         {"sh", "env", "dirname", "sed", "awk", "cat", "rm", "mkdir", "grep", "chmod", "sleep"})
+      for (const char* place : {"/bin/", "/usr/bin/"})
+        if (fs::exists(place + std::string(tool)) && !fs::exists(bin(tool)))
+          fs::create_symlink(place + std::string(tool), bin(tool));
+    stub("id", "echo 0");
+    stub("uname", "echo Linux");
+    stub("g++",
+         "case \"$*\" in\n"
+         "*-P*) sed -n 's/^MISSING //p' | while read -r p; do\n"
+         "  for m in $(cat \"$WORLD/missing\"); do [ $p != $m ] || echo MISSING $p; done; done ;;\n"
+         "*) cat >/dev/null ;;\n"
+         "esac");
+    stub("cmake",
+         "if [ \"$1\" = --version ]; then echo cmake version 3.25.1; exit; fi\n"
+         "echo cmake >>\"$WORLD/log\"\n"
+         "echo \"CMAKE_HOME_DIRECTORY:INTERNAL=$2\" >\"$4/CMakeCache.txt\"\n"
+         "for a; do case $a in -DPELLUCID*)\n"
+         "  echo \"$a\" | sed 's/-D//; s/:STRING//; s/=/:STRING=/' >>\"$4/CMakeCache.txt\" ;; "
+         "esac; done\n"
+         "echo >\"$4/build.ninja\"");
+    stub("ninja",
+         "echo \"ninja $3\" >>\"$WORLD/log\"\n"
+         "cat >\"$2/pellucid\" <<'END'\n"
+         "#!/bin/sh\n"
+         "echo \"pid $$ in $PWD\"\n"
+         "for a; do echo \"<$a>\"; done\n"
+         "case ${1:-} in wait) trap 'exit 7' TERM; while :; do sleep 0.01; done ;; fail) exit 5 ;; "
+         "esac\n"
+         "END\n"
+         "chmod +x \"$2/pellucid\"");
+    stub("apt-get",
+         "echo \"apt-get $*\" >>\"$WORLD/log\"\n"
+         "[ ! -e \"$WORLD/offline\" ] || exit 100\n"
+         "[ \"$1\" = update ] || echo >\"$WORLD/missing\"");
+  }
+  std::string bin(const std::string& tool) const { return folder.file("bin/" + tool); }
+  void stub(const std::string& name, const std::string& body) const {
+    fs::remove(bin(name));
+    spit(bin(name), "#!/bin/sh\n" + body + "\n");
+    chmod(bin(name).c_str(), 0755);
+  }
+  void user(bool sudo) const {
+    stub("id", "echo 1000");
+    if (sudo) stub("sudo", "echo \"sudo $*\" >>\"$WORLD/log\"\nexec \"$@\"");
+  }
+  void missing(const std::string& packages) const { spit(folder.file("missing"), packages); }
+  std::string log() const { return slurp(folder.file("log")); }
+
+  RunOptions options(const std::string& input = "") const {
+    RunOptions o;
+    o.program = root + "/pellucid";
+    o.folder = folder.file("elsewhere");
+    o.environment = {{"PATH", folder.file("bin")},
+                     {"WORLD", folder.path.string()},
+                     {"CI", ""},
+                     {"CXX", ""},
+                     {"PELLUCID_MARCH", ""}};
+    o.input = input;
+    return o;
+  }
+  Ended start(const std::vector<std::string>& arguments, const std::string& input = "") const {
+    return run(arguments, options(input));
+  }
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::string kInstall = "apt-get install -y --no-install-recommends ";
+
+std::vector<std::string> shells() {
+  std::vector<std::string> found;
+  for (const char* shell : {"/bin/sh", "/bin/dash", "/bin/bash", "/bin/busybox", "/bin/zsh"})
+    if (fs::exists(shell)) found.push_back(shell);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "nothing is missing: no apt-get, one configuration, then the program in the caller's folder") {
+  const Machine machine;
+  Process first({"sample", "--prompt", "a  b", ""}, machine.options());
+  const pid_t pid = first.pid();
+  const Ended ended = first.wait();
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "pid " + std::to_string(pid) + " in " + machine.folder.file("elsewhere") +
+                         "\n<sample>\n<--prompt>\n<a  b>\n<>\n");
+  CHECK(ended.err == "Building Pellucid in build/ (a few minutes, once)\n");
+  CHECK(machine.log() == "cmake\nninja pellucid_program\n");
+  const Ended second = machine.start({"doctor"});
+  CHECK(second.err == "");
+  CHECK(machine.log() == "cmake\nninja pellucid_program\nninja pellucid_program\n");
+}
+
+TEST_CASE("it works from the clone itself, and with every shell that is here") {
+  const Machine machine;
+  RunOptions options = machine.options();
+  options.folder = machine.root;
+  options.program = "/bin/sh";
+  CHECK(run({"-c", "./pellucid doctor"}, options).code == 0);
+  for (const std::string& shell : shells()) {
+    CAPTURE(shell);
+    std::vector<std::string> arguments = {machine.root + "/pellucid", "doctor"};
+    if (shell.ends_with("busybox")) arguments.insert(arguments.begin(), "sh");
+    options = machine.options();
+    options.program = shell;
+    const Ended ended = run(arguments, options);
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(has(ended.out, "<doctor>"));
+    for (const char* script : {"/pellucid", "/tests/run.sh", "/.ci/run"}) {
+      std::vector<std::string> check = {"-n", kSource + script};
+      if (shell.ends_with("busybox")) check.insert(check.begin(), "sh");
+      CHECK(run(check, options).code == 0);
+    }
+  }
+}
+
+TEST_CASE("shellcheck finds nothing" * doctest::skip(access("/usr/bin/shellcheck", X_OK) != 0) *
+          doctest::description("shellcheck is not installed")) {
+  RunOptions options;
+  options.program = "/usr/bin/shellcheck";
+  const Ended ended =
+      run({"-s", "sh", kSource + "/pellucid", kSource + "/tests/run.sh", kSource + "/.ci/run"},
+          options);
+  CHECK(ended.out == "");
+  CHECK(ended.code == 0);
+}
+
+TEST_CASE("signals reach the program, and its exit code comes back") {
+  const Machine machine;
+  CHECK(machine.start({"fail"}).code == 5);
+  Process process({"wait"}, machine.options());
+  while (process.running() && slurp(machine.root + "/build/pellucid").empty()) usleep(1000);
+  for (int i = 0; i < 500; ++i) {  // until its trap is set, TERM ends it with 143
+    usleep(2000);
+    const std::string command = slurp("/proc/" + std::to_string(process.pid()) + "/cmdline");
+    if (has(command, "build/pellucid")) break;
+  }
+  usleep(300000);
+  process.signal(SIGTERM);
+  CHECK(process.wait().code == 7);
+}
+
+TEST_CASE("root, --yes and CI=true install unasked: update, then install without extras") {
+  for (const std::string how : {"root", "--yes demo", "demo --yes", "CI"}) {
+    CAPTURE(how);
+    const Machine machine;
+    machine.missing("doctest-dev libcli11-dev libopenblas-dev");
+    RunOptions options = machine.options();
+    std::vector<std::string> arguments = {"demo"};
+    if (how != "root") machine.user(true);
+    if (how == "CI") options.environment["CI"] = "true";
+    if (how == "--yes demo") arguments = {"--yes", "demo"};
+    if (how == "demo --yes") arguments = {"demo", "--yes"};
+    const Ended ended = run(arguments, options);
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    CHECK(has(ended.err, "Missing packages: doctest-dev libcli11-dev libopenblas-dev\n"));
+    CHECK(has(ended.err, kInstall + "doctest-dev libcli11-dev libopenblas-dev\n"));
+    CHECK(!has(ended.err, "[y/N]"));
+    CHECK(has(ended.out, "<demo>\n"));
+    CHECK(!has(ended.out, "--yes"));
+    std::string log = machine.log();
+    CHECK(has(log, "apt-get update\n"));
+    CHECK(log.find("apt-get update\n") < log.find(kInstall + "doctest-dev"));
+    CHECK(has(log, "sudo ") == (how != "root"));
+  }
+}
+
+TEST_CASE("others are asked; no, and no answer, install nothing") {
+  for (const std::string answer : {"n\n", "\n", "", "what\n"}) {
+    const Machine machine;
+    machine.user(true);
+    machine.missing("doctest-dev");
+    const Ended ended = machine.start({"demo"}, answer);
+    CHECK(ended.code == 1);
+    CHECK(ended.out == "");
+    CHECK(has(ended.err, "sudo " + kInstall + "doctest-dev"));
+    CHECK(has(ended.err, "Run it now? [y/N]"));
+    CHECK(has(ended.err, "Nothing was installed."));
+    CHECK(machine.log() == "");
+  }
+  const Machine machine;
+  machine.user(true);
+  machine.missing("doctest-dev");
+  CHECK(machine.start({"demo"}, "y\n").code == 0);
+  CHECK(has(machine.log(), "sudo env DEBIAN_FRONTEND=noninteractive " + kInstall + "doctest-dev"));
+}
+
+TEST_CASE("neither root nor sudo: the command, and exit code 1") {
+  const Machine machine;
+  machine.user(false);
+  machine.missing("doctest-dev");
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"demo"}, {"--yes", "demo"}}) {
+    const Ended ended = machine.start(arguments);
+    CHECK(ended.code == 1);
+    CHECK(ended.out == "");
+    CHECK(has(ended.err, "  apt-get update && " + kInstall + "doctest-dev\n"));
+    CHECK(!has(ended.err, "sudo apt-get"));
+    CHECK(machine.log() == "");
+  }
+}
+
+TEST_CASE("optional packages that nobody wants are asked for once") {
+  const Machine machine;
+  machine.user(true);
+  machine.missing("libopenblas-dev libbenchmark-dev");
+  const Ended first = machine.start({"demo"}, "n\n");
+  INFO(first.err);
+  CHECK(first.code == 0);
+  CHECK(has(first.err, "Going on without: libopenblas-dev libbenchmark-dev"));
+  CHECK(has(first.out, "<demo>"));
+  const Ended second = machine.start({"demo"}, "y\n");
+  CHECK(second.err == "");
+  CHECK(!has(machine.log(), "apt-get"));
+  CHECK(machine.start({"--yes", "demo"}).code == 0);
+  CHECK(has(machine.log(), kInstall + "libopenblas-dev libbenchmark-dev"));
+  CHECK(has(machine.log(), "cmake\nninja pellucid_program\nninja pellucid_program\nsudo"));
+  CHECK(machine.log().ends_with("cmake\nninja pellucid_program\n"));  // configured anew with them
+}
+
+TEST_CASE("an installation that fails: 1 for what is needed, go on without the rest") {
+  const Machine machine;
+  spit(machine.folder.file("offline"), "");
+  machine.missing("doctest-dev libopenblas-dev");
+  const Ended needed = machine.start({"demo"});
+  CHECK(needed.code == 1);
+  CHECK(has(needed.err, "apt-get update failed; going on with the lists at hand"));
+  CHECK(has(needed.err, "That did not work"));
+  machine.missing("libopenblas-dev");
+  CHECK(machine.start({"demo"}).code == 0);
+  const std::string log = machine.log();
+  CHECK(machine.start({"demo"}).code == 0);
+  CHECK(machine.log() == log + "ninja pellucid_program\n");  // not tried again
+}
+
+TEST_CASE("a bare machine: every package by its name, g++-12 on Ubuntu 22.04, brew on macOS") {
+  const std::string headers =
+      "doctest-dev nlohmann-json3-dev libcli11-dev libopenblas-dev "
+      "libbenchmark-dev";
+  const auto bare = [](const Machine& machine) {
+    for (const char* tool : {"g++", "cmake", "ninja"}) fs::remove(machine.bin(tool));
+  };
+  const Machine debian;
+  bare(debian);
+  debian.stub("grep", "exit 1");
+  CHECK(debian.start({"demo"}).code == 1);  // the stub installs nothing
+  CHECK(has(debian.log(), kInstall + "g++ cmake ninja-build " + headers + "\n"));
+
+  const Machine ubuntu;
+  bare(ubuntu);
+  ubuntu.stub("grep", "[ \"$2\" = '^(UBUNTU|VERSION)_CODENAME=jammy' ]");
+  ubuntu.stub("g++", "exit 1");  // 11 is too old
+  ubuntu.start({"demo"});
+  CHECK(has(ubuntu.log(), kInstall + "g++-12 cmake ninja-build " + headers + "\n"));
+
+  const Machine mac;
+  bare(mac);
+  mac.user(false);
+  mac.stub("uname", "echo Darwin");
+  const std::string packages =
+      "llvm cmake ninja doctest nlohmann-json cli11 openblas "
+      "google-benchmark";
+  const Ended without_brew = mac.start({"demo"});
+  CHECK(without_brew.code == 1);
+  CHECK(has(without_brew.err,
+            "Install Homebrew (https://brew.sh), then run:\n  brew install " + packages + "\n"));
+  mac.stub("brew", "echo \"brew $*\" >>\"$WORLD/log\"");
+  mac.start({"demo"}, "y\n");
+  CHECK(mac.log() == "brew install " + packages + "\n");
+}
+
+TEST_CASE("CXX and PELLUCID_MARCH choose, and choosing otherwise configures anew") {
+  const Machine machine;
+  machine.stub("other", "cat >/dev/null");
+  RunOptions options = machine.options();
+  CHECK(run({"doctor"}, options).code == 0);
+  options.environment["CXX"] = "other";
+  CHECK(run({"doctor"}, options).code == 0);
+  options.environment["PELLUCID_MARCH"] = "haswell";
+  CHECK(run({"doctor"}, options).code == 0);
+  CHECK(run({"doctor"}, options).code == 0);
+  const std::string cache = slurp(machine.root + "/build/CMakeCache.txt");
+  CHECK(has(cache, "PELLUCID_MARCH:STRING=haswell"));
+  CHECK(has(cache, "PELLUCID_COMPILER:STRING=other"));
+  CHECK(machine.log() ==
+        "cmake\nninja pellucid_program\ncmake\nninja pellucid_program\ncmake\nninja "
+        "pellucid_program\nninja pellucid_program\n");
+  options.environment["CXX"] = "absent";
+  const Ended ended = run({"doctor"}, options);
+  CHECK(ended.code == 1);
+  CHECK(ended.err == "pellucid: CXX=absent is missing or too old: g++ 12 or clang 16 is needed\n");
+}
+
+TEST_CASE("failures of cmake and ninja show why, and end with 1") {
+  const Machine machine;
+  machine.stub("ninja", "echo undeclared >&2; exit 1");
+  Ended ended = machine.start({"demo"});
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "undeclared\npellucid: the build failed; the lines above say why\n"));
+  fs::remove_all(machine.root + "/build");
+  machine.stub(
+      "cmake",
+      "[ \"$1\" != --version ] || { echo cmake version 3.22.0; exit; }\necho broken; exit 1");
+  ended = machine.start({"demo"});
+  CHECK(ended.code == 1);
+  CHECK(ended.err == "broken\npellucid: configuring failed; the lines above say why\n");
+  machine.stub("cmake", "echo cmake version 3.21.9");
+  ended = machine.start({"demo"});
+  CHECK(has(machine.log(), kInstall + "cmake\n"));
+}
+
+TEST_CASE("test builds everything and hands over to tests/run.sh") {
+  const Machine machine;
+  const Ended ended = machine.start({"test", "--all", "nn"});
+  CHECK(ended.code == 0);
+  CHECK(ended.out == "tests " + machine.root + "/build --all nn\n");
+  CHECK(machine.log() == "cmake\nninja all\n");
+}
