@@ -99,8 +99,7 @@ Batch Loader::next() {
       continue;
     }
     const int64_t start = phase_ + (w - (phase_ > 0)) * T_;
-    fill_row(batch, b, tokens_, std::min(start, n - 1 - T_), start + 1,
-             start + T_ + 1 < n ? start + T_ + 1 : n);
+    fill_row(batch, b, tokens_, std::min(start, n - 1 - T_), start + 1, n);
   }
   return batch;
 }

@@ -51,6 +51,7 @@ class Process {
     if (!ended_ && waitpid(pid_, &status, WNOHANG) == pid_) note(status);
     return !ended_;
   }
+  std::string output() const { return slurp(outputs_.file("out")); }  // so far
   Ended wait() {
     int status = 0;
     if (!ended_ && waitpid(pid_, &status, 0) == pid_) note(status);

@@ -53,7 +53,8 @@ struct Machine {
          "#!/bin/sh\n"
          "echo \"pid $$ in $PWD\"\n"
          "for a; do echo \"<$a>\"; done\n"
-         "case ${1:-} in wait) trap 'exit 7' TERM; while :; do sleep 0.01; done ;; fail) exit 5 ;; "
+         "case ${1:-} in wait) trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done ;; "
+         "fail) exit 5 ;; "
          "esac\n"
          "END\n"
          "chmod +x \"$2/pellucid\"");
@@ -163,13 +164,7 @@ TEST_CASE("signals reach the program, and its exit code comes back") {
   const Machine machine;
   CHECK(machine.start({"fail"}).code == 5);
   Process process({"wait"}, machine.options());
-  while (process.running() && slurp(machine.root + "/build/pellucid").empty()) usleep(1000);
-  for (int i = 0; i < 500; ++i) {  // until its trap is set, TERM ends it with 143
-    usleep(2000);
-    const std::string command = slurp("/proc/" + std::to_string(process.pid()) + "/cmdline");
-    if (has(command, "build/pellucid")) break;
-  }
-  usleep(300000);
+  while (process.running() && !has(process.output(), "ready")) usleep(1000);
   process.signal(SIGTERM);
   CHECK(process.wait().code == 7);
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <iostream>
@@ -293,6 +294,12 @@ TEST_CASE("killed while it saves: the state is one of those that were committed"
   SavedRun run;
   Example next(4);
   const Checkpoint old_one = run.example.checkpoint(), new_one = next.checkpoint();
+  const RunFolder before = RunFolder::open(run.path);
+  const auto start = std::chrono::steady_clock::now();
+  before.commit(old_one), before.export_from(old_one);
+  const auto both = 2 * std::chrono::duration_cast<std::chrono::microseconds>(
+                            std::chrono::steady_clock::now() - start)
+                            .count();
   int olds = 0, news = 0;
   for (int i = 0; i < 60; ++i) {
     const pid_t child = fork();
@@ -306,7 +313,7 @@ TEST_CASE("killed while it saves: the state is one of those that were committed"
         }
       }
     }
-    usleep(static_cast<useconds_t>(500 + i * 397 % 7000));
+    usleep(static_cast<useconds_t>(500 + both * (i * 37 % 60) / 20));  // up to three rounds
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     const RunFolder folder = RunFolder::open(run.path);

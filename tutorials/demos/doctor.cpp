@@ -124,7 +124,7 @@ void check_blas() {
   if (!openblas_config()) {
     line("OpenBLAS", "not found when this was built");
     shortcoming("no second matrix product to compare with",
-                "apt-get install libopenblas-dev && rm -r build && ./pellucid doctor");
+                "rm -r build && ./pellucid --yes doctor");
     return;
   }
   const std::string config = openblas_config();
@@ -170,7 +170,7 @@ void check_benchmark() {
   line("Google Benchmark", found ? "found" : "not found when this was built");
   if (!found)
     shortcoming("the kernel benchmarks (target bench) were left out",
-                "apt-get install libbenchmark-dev && rm -r build && ./pellucid doctor");
+                "rm -r build && ./pellucid --yes doctor");
 }
 
 }  // namespace
