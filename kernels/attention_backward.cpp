@@ -43,7 +43,7 @@ struct Backward {
 
   Backward(Arena<T>& arena, const Mask& m, int64_t D_, int64_t key0_, int64_t key1_)
       : mask(m), D(D_), Ds(padded<T>(D_)), key0(key0_), key1(key1_) {
-    const int64_t keys = key1 - key0, panels = round_up(keys, kCols<T>) * D;
+    const int64_t keys = key1 - key0, panels = round_up(keys, kTileCols<T>) * D;
     for (T** x : {&k_transposed, &v_transposed}) *x = arena.take(panels);
     for (T** x : {&k_rows, &dk, &dv}) *x = arena.take(keys * Ds);
     for (T** x : {&q_rows, &dy, &dq}) *x = arena.take(mask.Tq * Ds);
@@ -169,7 +169,7 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
   const int64_t blocks = std::max<int64_t>(ceil_div(Tk, kKeys), 1);
   const int64_t parts = std::min(blocks, ceil_div(kTasks, std::max<int64_t>(B * Hkv, 1)));
   const int64_t apart = Tq * padded<T>(D);
-  T* partial = parts > 1 ? scratch<T>(kCall, B * H * parts * apart) : nullptr;
+  T* partial = parts > 1 ? scratch<T>(Slot::kAttentionCall, B * H * parts * apart) : nullptr;
   std::vector<double> dg(dgate ? B * H * parts : 0);
 
   parallel_for(B * Hkv * parts, 1, [&](int64_t task, int64_t) {
@@ -179,7 +179,7 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
 
     Arena<T> arena;
     Backward<T> count(arena, mask, D, key0, key1);
-    arena = {scratch<T>(kTask, arena.used)};
+    arena = {scratch<T>(Slot::kAttentionTask, arena.used)};
     Backward<T> f(arena, mask, D, key0, key1);
     f.load_keys(head_rows(k, b, h_kv), head_rows(v, b, h_kv));
 

@@ -29,7 +29,7 @@ struct Forward {
       *total;  // (kQueries, Ds) twice, (kQueries, kKeys), (kQueries) twice
 
   Forward(Arena<T>& arena, const Mask& m, int64_t D_, int64_t keys) : mask(m), D(D_) {
-    k_transposed = arena.take(round_up(keys, kCols<T>) * D);
+    k_transposed = arena.take(round_up(keys, kTileCols<T>) * D);
     v_rows = arena.take(keys * padded<T>(D));
     q_rows = arena.take(kQueries * padded<T>(D));
     o = arena.take(kQueries * padded<T>(D));
@@ -141,7 +141,7 @@ void attention_forward(T* z, Acc<T>* lse, Acc<T>* c, Strided<const T> q, Strided
 
     Arena<T> arena;
     Forward<T> count(arena, mask, D, keys);
-    arena = {scratch<T>(kTask, arena.used)};
+    arena = {scratch<T>(Slot::kAttentionTask, arena.used)};
     Forward<T> f(arena, mask, D, keys);
     f.load_keys(head_rows(k, b, h_kv), head_rows(v, b, h_kv), keys);
 

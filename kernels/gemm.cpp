@@ -3,36 +3,31 @@
 //
 //   for each block of terms, kDepth long              one parallel_for
 //     for each block of c, rows x kBlockCols          one task: a thread of its own, no sharing
-//       pack b's block into panels, kDepth x kCols    in the L2 cache; kept for the next row block
+//       pack b's block, in panels kTileCols wide      in the L2 cache; kept for the next row block
 //       for each panel of b                           in the L1 cache, or streaming from L2
-//         for each kRows rows of a                    read where they lie, by two strides
-//           multiply_tile                             kRows x kCols sums in registers
+//         for each kTileRows rows of a                read where they lie, by two strides
+//           multiply_tile (kernels/tile.h)            kTileRows x kTileCols sums in registers
 //
-// The tile reads a(i, k) by two strides and b(k, j) by one, so packing changes nothing but the
-// strides, and an operand that already lies well is not packed.
+// Packing changes nothing but the strides, so an operand that already lies well is not packed.
 #include "kernels/gemm.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <new>
 #include <utility>
 
-#include "kernels/simd.h"
+#include "kernels/scratch.h"
 #include "kernels/thread_pool.h"
+#include "kernels/tile.h"
 
 namespace pellucid {
 namespace {
 
-// The tile: kRows x 2 vectors of sums, two vectors of b and one broadcast element of a fill the
-// registers: 14 x 2 + 3 = 31 of 32, 6 x 2 + 3 = 15 of 16.
-constexpr int kRows = kVectorBytes == 64 ? 14 : 6;
+// Rows of a panel of a, in whole vectors.
 template <class T>
-constexpr int kCols = 2 * kLanes<T>;
-template <class T>
-constexpr int kPackedRows = (kRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;  // whole vectors
+constexpr int kPackedRows = (kTileRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
 
-// Terms of a block: a panel of b, kDepth x kCols. At 8 lanes it is 16 KiB, half of a 32 KiB L1
+// Terms of a block: a panel of b, kDepth x kTileCols. At 8 lanes it is 16 KiB, half of a 32 KiB L1
 // cache. At 16 lanes it is 64 KiB and streams from the L2 cache, which costs less than to read and
 // write c twice as often (2048 x 1536 x 384: 1.10 of the speed with 256 terms).
 constexpr int64_t kDepth = kVectorBytes == 64 ? 512 : 256;
@@ -55,40 +50,9 @@ constexpr int64_t kDotRows = 8;
 // A long K is cut into chunks of kChunk terms where c has at most kSplitSize elements: 512 KiB.
 constexpr int64_t kChunk = 512, kSplitSize = 1 << 17;
 
-int64_t ceil_div(int64_t n, int64_t d) { return (n + d - 1) / d; }
-int64_t round_up(int64_t n, int64_t d) { return ceil_div(n, d) * d; }
-
 // What this thread's panels of b hold: the number of the call, of the columns, and the first term.
 std::atomic<int64_t> calls{0};
 thread_local std::array<int64_t, 3> held;
-
-// Working memory of this thread, kept between calls; each use has its slot. Only `owner` has a
-// destructor, so a product at the end of the program finds empty slots, not freed ones.
-enum Slot { kPackedA, kPackedB, kPartialSums, kSlots };
-struct Scratch {
-  void* memory = nullptr;
-  std::size_t bytes = 0;
-};
-thread_local Scratch slots[kSlots];
-
-template <class T>
-T* scratch(Slot slot, int64_t count) {
-  constexpr std::align_val_t kPage{4096};
-  struct Owner {
-    ~Owner() {
-      for (Scratch& s : slots) ::operator delete(std::exchange(s, {}).memory, kPage);
-    }
-  };
-  [[maybe_unused]] thread_local Owner owner;
-  Scratch& s = slots[slot];
-  const std::size_t bytes = std::size_t(count) * sizeof(T);
-  if (bytes > s.bytes) {
-    ::operator delete(std::exchange(s, {}).memory, kPage);
-    s.memory = ::operator new(bytes, kPage);
-    s.bytes = bytes;
-  }
-  return static_cast<T*>(s.memory);
-}
 
 // One matrix of the batch, number s: c (M, N) = a (M, K) b (K, N), c with contiguous rows.
 template <class T>
@@ -104,78 +68,6 @@ struct Product {
     if (epilogue) epilogue(s, i0, i1, j0, j1);
   }
 };
-
-// Multiply one tile: c (R, n) = a (R, K) b (K, n), its sums in R x Q registers, n <= Q vectors.
-// Plain numbers, not Matrix: a structure passed in memory made 64^3 5 % slower.
-template <class T, int R, int Q>
-void multiply_tile(T* c, int64_t c_row, const T* a, int64_t a_row, int64_t a_col, const T* b,
-                   int64_t b_row, int64_t K, int64_t n, bool add) {
-  constexpr int W = kLanes<T>;
-  Vector<T> sum[R][Q] = {};
-#pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) __builtin_prefetch(c + i * c_row, 1);
-  for (int64_t k = 0; k < K; ++k) {
-    Vector<T> y[Q];
-    for (int q = 0; q < Q; ++q) y[q] = load(b + q * W);
-    const T* x = a;
-#pragma GCC unroll 16
-    for (int i = 0; i < R; ++i) {
-      for (int q = 0; q < Q; ++q) sum[i][q] += y[q] * *x;
-      x += a_row;
-    }
-    a += a_col;
-    b += b_row;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < R; ++i) {
-    T* to = c + i * c_row;
-    if (n == Q * W) {
-      for (int q = 0; q < Q; ++q, to += W) store(to, add ? load(to) + sum[i][q] : sum[i][q]);
-    } else {
-      T edge[Q * W];
-      for (int q = 0; q < Q; ++q) store(edge + q * W, sum[i][q]);
-      for (int64_t j = 0; j < n; ++j) to[j] = add ? to[j] + edge[j] : edge[j];
-    }
-  }
-}
-
-// kTile<T, Q>[R - 1] is the tile of R rows.
-template <class T, int Q, std::size_t... I>
-constexpr auto tiles(std::index_sequence<I...>) {
-  return std::array{&multiply_tile<T, int(I) + 1, Q>...};
-}
-template <class T, int Q>
-constexpr auto kTile = tiles<T, Q>(std::make_index_sequence<kRows>());
-
-// Pack one panel, P wide: to[k * P + l] = from[l * lane + k * step], l < min(P, lanes). The last
-// vector of lanes is filled up with 0.
-template <class T, int P>
-void pack_panel(T* to, const T* from, int64_t lane, int64_t step, int64_t lanes, int64_t K) {
-  constexpr int W = kLanes<T>;
-  for (int l0 = 0; l0 < P && lanes > 0; l0 += W, to += W, from += W * lane, lanes -= W) {
-    // Contiguous lanes: copy vectors. The second loop is the same with a masked load.
-    if (lane == 1 && lanes >= W) {
-      for (int64_t k = 0; k < K; ++k) store(to + k * P, load(from + k * step));
-    } else if (lane == 1) {
-      for (int64_t k = 0; k < K; ++k)
-        for (int l = 0; l < W; ++l) to[k * P + l] = l < lanes ? from[k * step + l] : T(0);
-      // Contiguous terms: transpose squares, the last of which may overlap the one before.
-    } else if (step == 1 && K >= W) {
-      for (int64_t k0 = 0; k0 < K; k0 += W) {
-        const int64_t k = std::min(k0, K - W);
-        Vector<T> square[W];
-#pragma GCC unroll 16
-        for (int l = 0; l < W; ++l) square[l] = l < lanes ? load(from + l * lane + k) : Vector<T>{};
-        transpose<T>(square);
-#pragma GCC unroll 16
-        for (int l = 0; l < W; ++l) store(to + (k + l) * P, square[l]);
-      }
-    } else {
-      for (int64_t k = 0; k < K; ++k)
-        for (int l = 0; l < W; ++l) to[k * P + l] = l < lanes ? from[l * lane + k * step] : T(0);
-    }
-  }
-}
 
 // Pack lanes [0, lanes) in panels that begin `apart` lanes from each other; from(l, k), K terms,
 // and `readable` lanes exist. Rows of contiguous lanes are read a few whole rows at a time, as the
@@ -198,7 +90,7 @@ template <class T>
 void multiply_block(const Product<T>& p, const Block& t, const T* panels, int64_t packed_from) {
   constexpr int P = kPackedRows<T>;
   const int64_t K = t.k1 - t.k0;
-  const int64_t rows = ceil_div(t.i1 - t.i0, ceil_div(t.i1 - t.i0, kRows));  // evenly, not 14 14 4
+  const int64_t M = t.i1 - t.i0, rows = ceil_div(M, ceil_div(M, kTileRows));  // not 14 14 4
 
   // a is read where it lies, except that a transposed one is packed if its terms are a multiple of
   // 4096 bytes apart, in one set of the L1 cache (3072 x 768 x 512: 449 instead of 431 GFLOP/s, at
@@ -206,25 +98,25 @@ void multiply_block(const Product<T>& p, const Block& t, const T* panels, int64_
   Matrix<const T> a = p.a.at(0, t.i0, t.k0);
   int64_t next_rows = rows * a.row;
   const int64_t apart = std::max(a.row, a.col) * int64_t(sizeof(T));
-  if (a.col != 1 && (apart % 4096 == 0 || apart > 1 << 16) && t.j1 - t.j0 > kCols<T>) {
-    T* packed = scratch<T>(kPackedA, ceil_div(t.i1 - t.i0, rows) * P * K);
-    pack<T, P>(packed, a, t.i1 - t.i0, rows, p.M - t.i0, K);
+  if (a.col != 1 && (apart % 4096 == 0 || apart > 1 << 16) && t.j1 - t.j0 > kTileCols<T>) {
+    T* packed = scratch<T>(Slot::kGemmA, ceil_div(M, rows) * P * K);
+    pack<T, P>(packed, a, M, rows, p.M - t.i0, K);
     a = {packed, 1, P};
     next_rows = P * K;
   }
 
   // A single row takes tiles four times as wide, to read longer pieces of the rows of b.
   for (int64_t j = t.j0, width; j < t.j1; j += width) {
-    const bool in_place = j < packed_from, wide = rows == 1 && j + 4 * kCols<T> <= packed_from;
-    width = (wide ? 4 : 1) * kCols<T>;
+    const bool in_place = j < packed_from, wide = rows == 1 && j + 4 * kTileCols<T> <= packed_from;
+    width = (wide ? 4 : 1) * kTileCols<T>;
     const T* b = in_place ? p.b.at(0, t.k0, j).data : panels + (j - packed_from) * K;
     const int64_t n = std::min(width, t.j1 - j);
-    const auto* tile = n > kLanes<T> ? kTile<T, 2>.data() : kTile<T, 1>.data();
+    const auto* tile = tiles<T>(n);
     const T* x = a.data;
     for (int64_t i = t.i0; i < t.i1; i += rows, x += next_rows)
       (wide ? multiply_tile<T, 1, 8> : tile[std::min(rows, t.i1 - i) - 1])(
-          p.c.at(0, i, j).data, p.c.row, x, a.row, a.col, b, in_place ? p.b.row : kCols<T>, K, n,
-          p.add || t.k0 > 0);
+          p.c.at(0, i, j).data, p.c.row, x, a.row, a.col, b, in_place ? p.b.row : kTileCols<T>, K,
+          n, p.add || t.k0 > 0);
   }
 }
 
@@ -232,13 +124,13 @@ void multiply_block(const Product<T>& p, const Block& t, const T* panels, int64_
 template <class T>
 void blocked_product(const Product<T>& p) {
   const bool in_place = p.b.col == 1 && (p.M <= kInPlaceRows || p.K * p.N <= kInPlaceSize);
-  const int64_t panels = ceil_div(p.N, kCols<T>);
+  const int64_t panels = ceil_div(p.N, kTileCols<T>);
   const int64_t depth = p.K <= kDepth ? p.K : round_up(ceil_div(p.K, ceil_div(p.K, kDepth)), 16);
   const int64_t most = p.M * p.N * p.K / kGrain;
   int64_t rows = 1, cols = ceil_div(p.N, kBlockCols<T>);
   if (most > 1) {
     rows = round_up(ceil_div(p.M, kBlockRows), ceil_div(kTasks, cols));
-    rows = std::min({rows, most & ~1, ceil_div(p.M, kRows)});
+    rows = std::min({rows, most & ~1, ceil_div(p.M, kTileRows)});
     cols = std::min(panels, std::max(cols, std::min(most / rows, ceil_div(kTasks, rows))));
   }
 
@@ -248,16 +140,16 @@ void blocked_product(const Product<T>& p) {
   auto multiply = [&](int64_t first, int64_t k0, int64_t k1) {
     parallel_for(std::min(group, rows * cols - first), 1, [&](int64_t task, int64_t) {
       const int64_t r = (first + task) % rows, q = (first + task) / rows;
-      const int64_t j0 = panels * q / cols * kCols<T>;
-      const int64_t j1 = std::min(p.N, panels * (q + 1) / cols * kCols<T>);
-      const int64_t packed_from = in_place ? std::max(j0, p.N / kCols<T> * kCols<T>) : j0;
+      const int64_t j0 = panels * q / cols * kTileCols<T>;
+      const int64_t j1 = std::min(p.N, panels * (q + 1) / cols * kTileCols<T>);
+      const int64_t packed_from = in_place ? std::max(j0, p.N / kTileCols<T> * kTileCols<T>) : j0;
       T* packed = nullptr;
       if (packed_from < j1) {
-        packed = scratch<T>(kPackedB, ceil_div(panels, cols) * kCols<T> * depth);
+        packed = scratch<T>(Slot::kGemmB, ceil_div(panels, cols) * kTileCols<T> * depth);
         if (held != std::array{call, q, k0}) {
           held = {call, q, k0};
-          pack<T, kCols<T>>(packed, p.b.at(0, k0, packed_from).transposed(), j1 - packed_from,
-                            kCols<T>, p.N - packed_from, k1 - k0);
+          pack<T, kTileCols<T>>(packed, p.b.at(0, k0, packed_from).transposed(), j1 - packed_from,
+                                kTileCols<T>, p.N - packed_from, k1 - k0);
         }
       }
       const Block block{p.M * r / rows, p.M * (r + 1) / rows, j0, j1, k0, k1};
@@ -275,7 +167,7 @@ template <class T>
 void split_product(const Product<T>& p) {
   static const Epilogue nothing;
   const int64_t chunks = ceil_div(p.K, kChunk), MN = p.M * p.N;
-  T* partial = scratch<T>(kPartialSums, (chunks - 1) * MN);
+  T* partial = scratch<T>(Slot::kGemmSums, (chunks - 1) * MN);
   parallel_for(chunks, 1, [&](int64_t s0, int64_t s1) {
     for (int64_t s = s0; s < s1; ++s) {
       const int64_t k = s * kChunk;
