@@ -73,15 +73,9 @@ inline Logistic<T> logistic(T x) {
 }
 
 template <class T, class F>
-inline void each(T* out, const T* x, int64_t n, const F& f) {
+inline void each(T* out, int64_t n, const F& f) {
   parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = f(x[i]);
-  });
-}
-template <class T, class F>
-inline void each(T* out, const T* dy, const T* x, int64_t n, const F& f) {
-  parallel_for(n, kGrain, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = dy[i] * f(x[i]);
+    for (int64_t i = begin; i < end; ++i) out[i] = f(i);
   });
 }
 
@@ -89,8 +83,8 @@ inline void each(T* out, const T* dy, const T* x, int64_t n, const F& f) {
 
 template <class T>
 void gelu_forward(T* y, const T* x, int64_t n) {
-  each(y, x, n, [](T a) {
-    const T z = hold_below(a);
+  each(y, n, [=](int64_t i) {
+    const T z = hold_below(x[i]);
     return z * normal(z).cdf;
   });
 }
@@ -98,18 +92,18 @@ INSTANTIATE(gelu_forward);
 
 template <class T>
 void gelu_backward(T* dx, const T* dy, const T* x, int64_t n) {
-  each(dx, dy, x, n, [](T a) {
-    const T z = hold(a);
+  each(dx, n, [=](int64_t i) {
+    const T z = hold(x[i]);
     const Normal<T> at = normal(z);
-    return at.cdf + z * at.pdf;
+    return dy[i] * (at.cdf + z * at.pdf);
   });
 }
 INSTANTIATE(gelu_backward);
 
 template <class T>
 void gelu_tanh_forward(T* y, const T* x, int64_t n) {
-  each(y, x, n, [](T a) {
-    const T z = hold_below(a);
+  each(y, n, [=](int64_t i) {
+    const T z = hold_below(x[i]);
     return z * logistic(z).s;
   });
 }
@@ -118,11 +112,11 @@ INSTANTIATE(gelu_tanh_forward);
 template <class T>
 void gelu_tanh_backward(T* dx, const T* dy, const T* x, int64_t n) {
   constexpr T k2Root = T(1.5957691216057308);  // 2 sqrt(2/pi)
-  each(dx, dy, x, n, [](T a) {
-    const T z = hold(a);
+  each(dx, n, [=](int64_t i) {
+    const T z = hold(x[i]);
     const Logistic<T> at = logistic(z);
     const T slope = k2Root * (T(1) + T(3 * 0.044715) * z * z);  // 2 u'
-    return at.s + z * slope * at.s_rest;
+    return dy[i] * (at.s + z * slope * at.s_rest);
   });
 }
 INSTANTIATE(gelu_tanh_backward);
