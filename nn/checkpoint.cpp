@@ -41,6 +41,11 @@ static json config_json(const TrainConfig& config, const DataFile& data) {
           {"data", {{"path", data.path}, {"bytes", data.bytes}, {"fnv1a", data.hash}}}};
 }
 
+// A path need not be UTF-8; what is not is replaced, and resuming then needs --data.
+static std::string text_of(const json& j, int indent = -1) {
+  return j.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
 static void read_config_json(const json& j, TrainConfig& config, DataFile& data) {
   CHECK_ARG(j.is_object() && j.value("format", "") == "pellucid 1",
             "wanted \"format\": \"pellucid 1\"");
@@ -129,7 +134,7 @@ void RunFolder::lock() {
 void RunFolder::write_config(const TrainConfig& config, const CharTokenizer& tokenizer,
                              const DataFile& data) const {
   write_file_atomically(file(kTokenizer), tokenizer.to_json().dump() + "\n");
-  write_file_atomically(file(kConfig), config_json(config, data).dump(2) + "\n");
+  write_file_atomically(file(kConfig), text_of(config_json(config, data), 2) + "\n");
 }
 
 bool RunFolder::has_state() const { return fs::exists(file(kState)); }
@@ -151,7 +156,7 @@ void RunFolder::commit(const Checkpoint& c) const {
                      {"loader", {{"epoch", c.loader.epoch}, {"next", c.loader.next}}},
                      {"seconds", c.seconds}};
   save_safetensors(file(kState), {c.tensors,
-                                  {{"config", config_json(c.config, c.data).dump()},
+                                  {{"config", text_of(config_json(c.config, c.data))},
                                    {"tokenizer", c.tokenizer.to_json().dump()},
                                    {"rest", rest.dump()}}});
 }
@@ -199,7 +204,7 @@ void RunFolder::cut_metrics(int64_t step) const {
   std::string kept, line;
   while (std::getline(in, line)) {
     const json entry = json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step") || entry["step"] > step) continue;
+    if (!entry.contains("step") || entry["step"] > step) continue;
     kept += line + "\n";
   }
   write_file_atomically(file(kMetrics), kept);

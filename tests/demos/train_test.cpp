@@ -238,6 +238,7 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   wrong({"train", "--data", "text.txt", "--preset", "tiny"});
   wrong({"train", "--resume", "new", "--out", "other"});
   wrong({"train", "--resume", "new", "--steps", "5"});
+  wrong({"train", "--resume", ""});
   wrong({"train", "--resume", "new", "--preset", "tiny"});
   wrong(train, {"--attention", "linear"});
   wrong(train, {"--steps", "0"});
@@ -301,6 +302,18 @@ TEST_CASE("changed data is refused on resume, moved data is found by --data") {
     if (!more.empty()) spit(path, desk.text);
   }
   CHECK(slurp(desk.folder.file("run/model.safetensors")) == weights);
+}
+
+TEST_CASE("names that are not UTF-8, or long") {
+  const Desk desk;
+  const std::string strange = "caf\xe9 'n\" $x.txt", deep = std::string(200, 'x');
+  spit(desk.folder.file(strange), desk.text);
+  const Ended ended = desk.pellucid(
+      {"train", "--data", strange, "--preset", "tiny", "--out", deep + "/" + deep, "--steps", "2"});
+  INFO(ended.err);
+  CHECK(ended.code == 0);
+  CHECK(desk.pellucid({"train", "--resume", deep + "/" + deep, "--data", strange}).code == 0);
+  CHECK(desk.pellucid({"sample", "--model", deep + "/" + deep, "--tokens", "2"}).code == 0);
 }
 
 TEST_CASE("a damaged state: one line with the repair, nothing written, nothing lost") {

@@ -61,6 +61,8 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   c->callback([&a, &run, data, preset, out, resume] {
     if (resume->empty() && (data->empty() || preset->empty() || out->empty()))
       throw CLI::ValidationError("train", "needs --data, --preset and --out, or --resume");
+    if (!resume->empty() && a.resume.empty())
+      throw CLI::ValidationError("--resume", "names no folder");
     run = [&a] { return train(a); };
   });
 }
