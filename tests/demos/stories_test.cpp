@@ -305,7 +305,7 @@ TEST_CASE("recall: knowing the facts is 1, knowing none is nothing, a coin is ch
   });
   CHECK(std::abs(blind.right - blind.chance) < 5 * std::sqrt(0.1 / double(asked.size())));
   int64_t by_kind = 0;
-  for (const char* kind : {"thing", "place", "food", "animal", "colour", "coat"}) {
+  for (const char* kind : {"thing", "place", "food", "animal", "colour", "coat", "name"}) {
     const RecallRate rate = recall_rate(asked, oracle, kind);
     CHECK(rate.asked > 0);
     by_kind += rate.asked;

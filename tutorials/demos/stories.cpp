@@ -89,9 +89,8 @@ std::vector<Domain> domains() {
 }
 
 std::vector<Variable> variables() {
-  return {{"hero", "name"},   {"friend", "name"}, {"colour", "colour"}, {"shade", "colour"},
-          {"thing", "thing"}, {"toy", "thing"},   {"place", "place"},   {"spot", "place"},
-          {"food", "food"},   {"treat", "food"},  {"animal", "animal"}, {"coat", "coat"}};
+  return {{"hero", "name"},   {"friend", "name"}, {"colour", "colour"}, {"thing", "thing"},
+          {"place", "place"}, {"food", "food"},   {"animal", "animal"}, {"coat", "coat"}};
 }
 
 Step weather() {
@@ -100,47 +99,47 @@ Step weather() {
           {1, "A little snow fell."},     {1, "The next day was warm."}};
 }
 
-// Somebody hides a thing, and shares what each of two children likes.
+// A story holds one fact of each kind, told once, so that what is asked for later can be looked up
+// in one place: after 3 million characters a small model recalls 181 of 189 such facts. With two of
+// a kind (whose thing was it, and where did that one lie?) it recalled 78 of 161.
+
+// Somebody hides a thing, and is given what they like.
 Plot hidden() {
-  return {3,
+  return {1,
           {{{2, "[hero] had [colour.a] [thing]."},
             {1, "Once [hero] found [colour.a] [thing]."},
             {1, "Once [hero] made [colour.a] [thing]."}},
-           {{2, "{hero.He} liked [food], but [friend] liked [treat]."},
-            {1, "{hero.He} ate [food], but [friend] ate only [treat]."}},
+           {{2, "{hero.He} liked [food]."}, {1, "{hero.He} ate only [food]."}},
            {{1, "{hero} hid the {thing} [place]."},
             {1, "{hero} put the {thing} [place]."},
             {1, "{hero} left the {thing} [place]."}},
            weather(),
-           {{1, "{friend} asked, \"Where is your {thing?}?\""},
-            {1, "{friend} looked for the {thing?}."}},
+           {{1, "[friend] asked, \"Where is your {thing?}?\""},
+            {1, "[friend] looked for the {thing?}."}},
            {{2, "\"It is {place?},\" said {hero}."}, {1, "And there it was, {place?}!"}},
-           {{1, "Then {hero} ate {food?} and {friend} ate {treat?}."},
-            {1, "Then {friend} ate {treat?} and {hero} ate {food?}."},
-            {1, "Then {hero} gave {friend} some {treat?}."},
-            {1, "Then {friend} gave {hero} some {food?}."}}}};
+           {{1, "Then {friend} gave {hero} some {food?}."},
+            {1, "Then {friend} and {hero} ate {food?}."}}}};
 }
 
-// Two children each own a thing, and each thing has its place.
-Plot owners() {
-  return {3,
-          {{{1, "[hero] had [colour.a] [thing] and [friend] had [shade.a] [toy]."},
-            {1, "[hero] got [colour.a] [thing] and [friend] got [shade.a] [toy]."}},
-           {{1, "They left the {thing} [place] and the {toy} [spot]."},
-            {1, "They left the {toy} [spot] and the {thing} [place]."}},
+// A thing is found, and goes back to its owner.
+Plot lost_thing() {
+  return {1,
+          {{{2, "[hero] had [colour.a] [thing]."}, {1, "Once [hero] got [colour.a] [thing]."}},
+           {{1, "{hero.He} left it [place] and went home."},
+            {1, "{hero.He} put it [place] and ran away."}},
            weather(),
-           {{1, "{hero} asked, \"Where is my {thing?}?\" \"It is {place?},\" said {friend}."},
-            {1, "{friend} asked, \"Where is my {toy?}?\" \"It is {spot?},\" said {hero}."},
-            {1, "{hero} ran to get the {thing?}. It was still {place?}."},
-            {1, "{friend} ran to get the {toy?}. It was still {spot?}."}},
-           {{1, "Soon {hero} had {hero.his} {colour?} {thing?}."},
-            {1, "Soon {friend} had {friend.his} {shade?} {toy?}."}}}};
+           {{1, "[friend] saw {colour.a?} {thing?} {place?}."},
+            {1, "[friend] looked {place?} and found {colour.a?} {thing?}."}},
+           {{1, "\"Whose {thing} is this?\" said {friend}."},
+            {1, "{friend} asked whose {thing} it was."}},
+           {{1, "It was the {thing} that {hero?} had lost."},
+            {1, "{hero?} was happy to have it back."}}}};
 }
 
 // A pet is lost, and comes back for what it likes.
 Plot lost_pet() {
   return {
-      2,
+      1,
       {{{2, "[hero] had [coat.a] [animal] that liked [food]."},
         {1, "Once [hero] met [coat.a] [animal] that ate only [food]."}},
        {{1, "The {animal} slept [place]."}, {1, "At night it slept [place]."}},
@@ -155,7 +154,7 @@ Plot lost_pet() {
 }  // namespace
 
 const Grammar& story_grammar() {
-  static const Grammar grammar(domains(), variables(), {hidden(), owners(), lost_pet()});
+  static const Grammar grammar(domains(), variables(), {hidden(), lost_thing(), lost_pet()});
   return grammar;
 }
 
