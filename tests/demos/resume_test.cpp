@@ -1,5 +1,6 @@
 // Stopped at any moment, by any means, and resumed: the same bytes as a run that never stopped.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <iostream>
@@ -60,9 +61,12 @@ struct Lab {
     }
     std::ifstream of_a(file(a, "metrics.jsonl")), of_b(file(b, "metrics.jsonl"));
     int64_t step = 0;
+    double seconds = 0;  // of training, all processes together
     for (std::string line_a, line_b; std::getline(of_a, line_a);) {
       REQUIRE(std::getline(of_b, line_b));
       json one = json::parse(line_a), two = json::parse(line_b);
+      CHECK(two.at("seconds") > seconds);
+      seconds = two.at("seconds");
       for (const char* time : {"seconds", "tokens_per_s"}) one.erase(time), two.erase(time);
       if (one != two) FAIL(line_a << "\n" << line_b);
       CHECK(one.at("step") == ++step);
@@ -85,16 +89,24 @@ const Lab& the_lab() {
 TEST_CASE("kill -9 at random moments, resume, and so on to the end: the same bytes") {
   const Lab& lab = the_lab();
   std::srand(20);
-  int kills = 0, early = 0;
+  int kills = 0;
   bool begun = false;
   for (;;) {
     std::vector<std::string> arguments =
         begun ? std::vector<std::string>{"train", "--resume", "killed"} : lab.train("killed");
     arguments.insert(arguments.end(), {"--threads", std::to_string(1 + kills % 4)});
     Process process(arguments, lab.here());
-    // Now and then while it starts; else somewhere in the 130 steps after the last saved one.
-    if (kills % 4 == 0) {
-      ++early;
+    // Now and then while it starts, or right after a save; else somewhere in the 130 steps after
+    // the last saved one.
+    if (kills % 4 == 1) {
+      const auto saved = [&] {
+        struct stat status {};
+        return stat(lab.file("killed", "state.safetensors").c_str(), &status) == 0 ? status.st_ino
+                                                                                   : ino_t{0};
+      };
+      const ino_t before = saved();
+      while (process.running() && saved() == before) continue;
+    } else if (kills % 4 == 0) {
       usleep(static_cast<useconds_t>(std::rand() % 40000));
     } else {
       const int64_t from = lab.steps_in_metrics("killed") / 100 * 100;
