@@ -29,6 +29,7 @@ constexpr int64_t kMeasuredSteps = 20;  // then the number of steps is fixed
 constexpr int64_t kLooks = 5;           // times that the table is written during training
 constexpr std::size_t kHeldOut = 200, kQuick = 40;  // stories scored at the end, and on the way
 constexpr std::size_t kSamples = 50;
+constexpr double kTemperature = 0.7;  // of what the model tells
 
 // Streams of random numbers: held-out stories and samples have one each, then one a training row.
 constexpr uint64_t kHeldOutStream = uint64_t{1} << 40, kSampleStream = uint64_t{2} << 40,
@@ -275,7 +276,8 @@ class Demo {
   // A story as the model tells it now: up to its end mark, or `most` characters.
   std::string tell(int64_t most) {
     std::string story;
-    nn::generate(trainer_.model, tokenizer_.encode("\n"), {.max_new_tokens = most}, sample_rng_,
+    nn::generate(trainer_.model, tokenizer_.encode("\n"),
+                 {.max_new_tokens = most, .temperature = kTemperature}, sample_rng_,
                  [&](int64_t token) {
                    story += tokenizer_.decode(token);
                    return story.back() != '\n';
@@ -305,7 +307,8 @@ class Demo {
       copies += lessons_.stories.count(story);
       if (i < 3) shown += "  " + story + (story.back() == '\n' ? "" : " ...\n");
     }
-    std::printf("\nThree stories of %zu that it writes now:\n%s\n", kSamples, shown.c_str());
+    std::printf("\nThree stories of %zu that it writes now, at temperature %.1f:\n%s\n", kSamples,
+                kTemperature, shown.c_str());
     const double excess = last_.model - last_.floor, other = last_.ngram - last_.floor;
     std::printf("Above the floor:   model %.4f, 5-gram %.4f: %.2f of the 5-gram's\n", excess, other,
                 excess / other);
