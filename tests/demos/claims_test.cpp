@@ -90,7 +90,7 @@ TEST_CASE("long: the demo keeps its promises") {
   const std::string out = contents(folder.path / "out");
   INFO(out);
 
-  const double excess = number_after(out, "5-gram [0-9.]+: ([0-9.]+) of the 5-gram's");
+  const double excess = number_after(out, "ratio ([0-9.]+)");
   const double recalled = number_after(out, "Facts recalled: +model ([0-9.]+) %");
   const double chance = number_after(out, "chance ([0-9.]+) %, of");
   const double accepted = number_after(out, "Right by grammar: +([0-9]+) of 50");

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 #include <unordered_set>
 
 #include "nn/generate.h"
@@ -29,7 +30,7 @@ constexpr int64_t kMeasuredSteps = 20;  // then the number of steps is fixed
 constexpr int64_t kLooks = 5;           // times that the table is written during training
 constexpr std::size_t kHeldOut = 200, kQuick = 40;  // stories scored at the end, and on the way
 constexpr std::size_t kSamples = 50;
-constexpr double kTemperature = 0.7;  // of what the model tells
+constexpr double kTemperature = 0.5;  // of what the model tells
 
 // Streams of random numbers: held-out stories and samples have one each, then one a training row.
 constexpr uint64_t kHeldOutStream = uint64_t{1} << 40, kSampleStream = uint64_t{2} << 40,
@@ -62,12 +63,14 @@ nn::TrainConfig demo_config(const DemoArguments& a, int64_t vocab_size) {
 // the window is full. The 5-gram counts the very same characters.
 class Lessons {
  public:
+  NGram ngram{kOrder, story_alphabet()};
+  std::unordered_set<std::string> stories;  // that were read whole
+
   Lessons(const nn::TrainConfig& config, const nn::CharTokenizer& tokenizer)
       : B_(config.batch_size),
         T_(config.model.block_size),
         seed_(config.seed),
-        tokenizer_(tokenizer),
-        ngram(kOrder, story_alphabet()) {}
+        tokenizer_(tokenizer) {}
 
   nn::Batch next() {
     nn::Batch batch{empty({B_, T_}, kInt64), empty({B_, T_}, kInt64), B_ * T_};  // (B, T)
@@ -99,10 +102,6 @@ class Lessons {
   int64_t B_, T_;
   uint64_t seed_, rows_ = 0;
   const nn::CharTokenizer& tokenizer_;
-
- public:
-  NGram ngram;
-  std::unordered_set<std::string> stories;  // that were read whole
 };
 
 // One row a story, from its first character on: its context is the '\n' before it.
@@ -134,6 +133,19 @@ double model_score(nn::GPT& model, const nn::CharTokenizer& tokenizer, const std
   return -nn::evaluate(model, {batch}) * static_cast<double>(continuation.size());
 }
 
+// Prints a text in lines of at most 84 characters, indented by four.
+void print_wrapped(const std::string& text) {
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word; column += word.size() + 1) {
+    const bool new_line = column == 0 || column + word.size() > 84;
+    if (new_line && column > 0) std::printf("\n");
+    if (new_line) column = 0;
+    std::printf(new_line ? "    %s" : " %s", word.c_str());
+  }
+  std::printf("\n");
+}
+
 // What is measured on held-out stories, in nats a character and shares.
 struct Scores {
   double floor = 0, model = 0, ngram = 0;
@@ -157,25 +169,30 @@ class Demo {
     clock_ = Stopwatch();
     train();
     conclude();
-    return 0;
+    return interrupted() ? interrupted_exit_code() : 0;
   }
 
  private:
   void introduce() {
     const nn::TrainConfig& config = trainer_.config;
     std::printf(
-        "A GPT of %lld parameters (%lld layers, width %lld, attention %s) learns to tell stories "
-        "like this one:\n\n  %s\n"
-        "In each, facts told early decide words far later. The grammar that makes the stories "
-        "knows "
-        "every\nprobability, so the least loss that any model can reach is known: the floor. "
-        "Beside "
-        "it stands a %d-gram\nthat reads the same characters. Losses are in nats per character, on "
-        "stories that neither has seen.\n\nBefore training the model writes:\n  %s\n\n",
+        "A GPT of %lld parameters (%lld layers, width %lld, attention %s) learns to tell\n"
+        "stories like this one:\n\n",
         static_cast<long long>(trainer_.model.num_parameters()),
         static_cast<long long>(config.model.n_layer), static_cast<long long>(config.model.n_embd),
-        config.model.attention.c_str(), held_out_[0].c_str(), kOrder, tell_line().c_str());
-    std::printf("%8s %12s %9s %9s %9s   %s\n", "step", "characters", "model", "5-gram", "floor",
+        config.model.attention.c_str());
+    print_wrapped(held_out_[0]);
+    std::printf(
+        "\nFacts told early decide words far later: who owns what, where it lies, what somebody\n"
+        "likes. The grammar that makes the stories knows every probability, so the least loss\n"
+        "that any model can reach is known: the floor. Beside the model stands a %d-gram, which\n"
+        "guesses each character from the %d before it and reads the same characters. Losses\n"
+        "are in nats per character on new stories. A fact counts as recalled if the right word\n"
+        "is likelier than all others that could stand there; chance is one of those at random.\n\n"
+        "Before training the model writes:\n",
+        kOrder, kOrder - 1);
+    print_wrapped(tell_line());
+    std::printf("\n%8s %11s | %8s %8s %8s | %s\n", "step", "characters", "model", "5-gram", "floor",
                 "facts recalled: model, 5-gram, chance");
     std::fflush(stdout);
   }
@@ -212,15 +229,16 @@ class Demo {
 
   void report(Progress& progress, const nn::StepResult& r, double loss) {
     const double seconds = clock_.seconds();
-    char text[200];
-    std::snprintf(text, sizeof text, "loss %.3f (5-gram %.3f, floor %.3f)  %.0f tokens/s", loss,
-                  last_.ngram, last_.floor, static_cast<double>(r.tokens) / seconds);
+    char text[120];
+    std::snprintf(text, sizeof text, "left %s  loss %.3f  %.0f tokens/s",
+                  duration(std::max(0.0, budget_ - seconds)).c_str(), loss,
+                  static_cast<double>(r.tokens) / seconds);
     std::string line = text;
-    const int64_t total = trainer_.config.steps;
-    if (total > 0)
-      line += "  left " +
-              duration(seconds / static_cast<double>(r.step) * static_cast<double>(total - r.step));
-    progress.report(r.step, total, line);
+    if (last_.ngram > 0) {
+      std::snprintf(text, sizeof text, "  5-gram %.3f  floor %.3f", last_.ngram, last_.floor);
+      line += text;
+    }
+    progress.report(r.step, trainer_.config.steps, line);
   }
 
   // One row of the table, and what the model writes now.
@@ -233,7 +251,7 @@ class Demo {
   }
 
   void print_scores(int64_t step) const {
-    std::printf("%8lld %12lld %9.4f %9.4f %9.4f   %.0f %%, %.0f %%, %.0f %%\n",
+    std::printf("%8lld %11lld | %8.4f %8.4f %8.4f | %.0f %%, %.0f %%, %.0f %%\n",
                 static_cast<long long>(step), static_cast<long long>(lessons_.ngram.counted()),
                 last_.model, last_.ngram, last_.floor, 100 * last_.model_recall.right,
                 100 * last_.ngram_recall.right, 100 * last_.model_recall.chance);
@@ -288,35 +306,39 @@ class Demo {
   // The same on one line of at least 40 characters: an untrained model ends where it pleases.
   std::string tell_line() {
     std::string line;
-    while (line.size() < 40) line += tell(200);
+    while (line.size() < 40) line += tell(250);
     std::replace(line.begin(), line.end(), '\n', ' ');
     return line;
   }
 
   void conclude() {
-    std::printf("\nMeasuring on %zu held-out stories ...\n", kHeldOut);
+    std::printf("\nMeasuring on %zu stories that it has not read ...\n", kHeldOut);
     std::fflush(stdout);
     last_ = score(kHeldOut);
     print_scores(trainer_.steps());
 
     std::size_t accepted = 0, copies = 0;
-    std::string shown;
+    std::printf("\nThree stories of %zu that it writes now (temperature %.1f):\n", kSamples,
+                kTemperature);
     for (std::size_t i = 0; i < kSamples; ++i) {
       const std::string story = tell(trainer_.config.model.block_size);
       accepted += accepts(story);
       copies += lessons_.stories.count(story);
-      if (i < 3) shown += "  " + story + (story.back() == '\n' ? "" : " ...\n");
+      if (i < 3) print_wrapped(story);
     }
-    std::printf("\nThree stories of %zu that it writes now, at temperature %.1f:\n%s\n", kSamples,
-                kTemperature, shown.c_str());
     const double excess = last_.model - last_.floor, other = last_.ngram - last_.floor;
-    std::printf("Above the floor:   model %.4f, 5-gram %.4f: %.2f of the 5-gram's\n", excess, other,
+    std::printf("\nLoss above the floor: model %.4f, 5-gram %.4f nats; ratio %.3f\n", excess, other,
                 excess / other);
-    std::printf("Facts recalled:    model %.0f %%, 5-gram %.0f %%, chance %.0f %%, of %lld\n",
+    std::printf("Facts recalled:       model %.0f %%, 5-gram %.0f %%, chance %.0f %%, of %lld\n",
                 100 * last_.model_recall.right, 100 * last_.ngram_recall.right,
                 100 * last_.model_recall.chance, static_cast<long long>(last_.model_recall.asked));
-    std::printf("Right by grammar:  %zu of %zu stories; copied from training: %zu\n", accepted,
-                kSamples, copies);
+    std::printf(
+        "Right by grammar:     %zu of %zu stories, to the last character; copied from training: "
+        "%zu\n",
+        accepted, kSamples, copies);
+    if (interrupted())
+      std::printf("Training was stopped early, at step %lld.\n",
+                  static_cast<long long>(trainer_.steps()));
   }
 
   double budget_;  // seconds of training

@@ -19,6 +19,10 @@ std::vector<Domain> domains() {
        {"", "he", "his"},
        {girl("Anna"), boy("Ben"), girl("Ella"), boy("Finn"), boy("Leo"), girl("Lily"), boy("Max"),
         girl("Mia"), girl("Rosa"), boy("Sam"), boy("Tom"), girl("Zoe")}},
+      // The friend comes from other families than the hero: who is who need not be remembered.
+      {"friend",
+       {""},
+       {{"Adam"}, {"Clara"}, {"Emil"}, {"Greta"}, {"Hugo"}, {"Iris"}, {"Nora"}, {"Otto"}}},
       {"colour",
        {"", "a"},
        {{"red", "a red"},
@@ -89,8 +93,8 @@ std::vector<Domain> domains() {
 }
 
 std::vector<Variable> variables() {
-  return {{"hero", "name"},   {"friend", "name"}, {"colour", "colour"}, {"thing", "thing"},
-          {"place", "place"}, {"food", "food"},   {"animal", "animal"}, {"coat", "coat"}};
+  return {{"hero", "name"},   {"friend", "friend"}, {"colour", "colour"}, {"thing", "thing"},
+          {"place", "place"}, {"food", "food"},     {"animal", "animal"}, {"coat", "coat"}};
 }
 
 Step weather() {
