@@ -1,6 +1,8 @@
 // The rows of the fused row ops: softmax, gelu, gelu_tanh, layer_norm, rms_norm, cross_entropy
 // (tests/op_table.h). The reference is plain::NAME in float64. The bounds are those of the kernels'
 // own tests (tests/kernels/NAME_test.cpp), written in ops.
+#include <cmath>
+
 #include "op_table.h"
 
 namespace pellucid {
@@ -14,7 +16,7 @@ Tensor f64(const Shape& shape, double value = 1) { return full(shape, value, kFl
 Tensor int_ones(const Shape& shape) { return full(shape, 1, kInt64); }
 Tensor row_mean(const Tensor& x) { return mean(x, -1, true); }
 
-// Rule 4: y_c errs by u (|x_c - m| + 2 B + c_sum + 3) of itself; the gradient by that of each y in
+// y_c errs by u (|x_c - m| + 2 B + c_sum + 3) of itself; the gradient by that of each y in
 // it.
 TensorList softmax_gauge(const Call& call) {
   const Tensor x = call.x[0].detach(), y = softmax(x), gap = row_max(x) - x;
@@ -31,7 +33,7 @@ TensorList gelu_gauge(const Call& call) {
   return {where(greater(x, f64({}, -1)), 8.0 * magnitude(call.y), f64({}, 4))};
 }
 
-// Rule 5: h errs by 16 u (1 + |h|); the gradients term by term.
+// h errs by 16 u (1 + |h|); the gradients term by term.
 TensorList layer_norm_gauge(const Call& call) {
   const Tensor x = call.x[0].detach(), w = magnitude(call.x[1]), d = x - row_mean(x);
   const Tensor rstd = rsqrt(row_mean(d * d) + kEps), h = magnitude(d * rstd);
@@ -68,7 +70,7 @@ Tensor targets_for(const Tensor& logits, bool ignore) {
   return from_vector(targets_of(logits, ignore), mean(logits.detach(), -1).shape(), kInt64);
 }
 
-// Rule 4: log S errs by sum_v p_v |x_v - m| + 2 + c_sum; the rest in double until the last
+// log S errs by sum_v p_v |x_v - m| + 2 + c_sum; the rest in double until the last
 // rounding.
 TensorList cross_entropy_gauge(const Call& call, bool ignore) {
   const Tensor x = call.x[0].detach(), p = softmax(x);
@@ -151,6 +153,10 @@ std::vector<ErrorSample> layer_norm_errors() {
        "layer_norm: x must have a last dimension of at least 1; got x (2, 0)"},
       {[=] { layer_norm(f64({}), f64({1}), none, kEps); },
        "layer_norm: x must have a last dimension of at least 1; got x ()"},
+      {[=] {
+         layer_norm(f64({2, 3}), f64({3}), none, -1);
+       },
+       "layer_norm: eps must be finite and not negative; got -1"},
   };
 }
 
@@ -247,7 +253,11 @@ std::vector<OpRow> rows_fused() {
                   {[] {
                      rms_norm(f64({2, 0}), f64({0}), kEps);
                    },
-                   "rms_norm: x must have a last dimension of at least 1; got x (2, 0)"}}},
+                   "rms_norm: x must have a last dimension of at least 1; got x (2, 0)"},
+                  {[] {
+                     rms_norm(f64({2, 3}), f64({3}), NAN);
+                   },
+                   "rms_norm: eps must be finite and not negative; got nan"}}},
       loss,
       cross_entropy_row("cross_entropy ignoring rows", true),
   };

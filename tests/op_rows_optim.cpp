@@ -1,5 +1,5 @@
 // The rows of the optimizer's ops: adamw_ and grad_norm (tests/op_table.h). adamw_ has three: one
-// for each tensor that it writes. Its numbers against the table of reliability.md 2.5 are in
+// for each tensor that it writes. Its numbers are checked against a table in
 // tests/kernels/adamw_test.cpp.
 #include <cmath>
 
@@ -78,7 +78,24 @@ Tensor f64(const Shape& shape) { return full(shape, 1, kFloat64); }
 std::vector<ErrorSample> adamw_errors() {
   AdamWOptions zero;
   zero.step = 0;
+  const auto with = [](double AdamWOptions::*field, double value) {
+    AdamWOptions options;
+    options.*field = value;
+    return [=] { adamw_(f64({2}), f64({2}), f64({2}), f64({2}), options); };
+  };
+  const Tensor two = f64({2}), three = f64({3});
   return {
+      {with(&AdamWOptions::lr, NAN), "adamw_: lr must be finite and not negative; got nan"},
+      {with(&AdamWOptions::lr, -1), "adamw_: lr must be finite and not negative; got -1"},
+      {with(&AdamWOptions::beta1, 1), "adamw_: betas must be in [0, 1); got 1, 0.999"},
+      {with(&AdamWOptions::beta2, NAN), "adamw_: betas must be in [0, 1); got 0.9, nan"},
+      {with(&AdamWOptions::eps, 0), "adamw_: eps must be positive; got 0"},
+      {with(&AdamWOptions::weight_decay, -1), "adamw_: weight_decay must not be negative; got -1"},
+      {with(&AdamWOptions::grad_scale, NAN), "adamw_: grad_scale must be finite; got nan"},
+      {[=] { adamw_(f64({2}), f64({2}), two, two, {}); },
+       "adamw_: w, m and v of shape (2) share memory; each needs its own"},
+      {[=] { adamw_(slice(three, 0, 0, 2), f64({2}), f64({2}), slice(three, 0, 1, 3), {}); },
+       "adamw_: w, m and v of shape (2) share memory; each needs its own"},
       {[] { adamw_(f64({2}), Tensor(), f64({2}), f64({2}), {}); },
        "adamw_: g is undefined: w of shape (2) got no gradient"},
       {[] {

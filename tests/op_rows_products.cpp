@@ -9,7 +9,7 @@ namespace pellucid {
 namespace {
 
 // A sum of n terms in any order is off by at most n + 1 roundings of the sum of all |terms|; with
-// the partial sums of gemm random numbers stay under 8 (rule 3), and under 16 where the engine then
+// the partial sums of gemm random numbers stay under 8, and under 16 where the engine then
 // adds up a batch. n is K, and for a gradient at most the number of elements of dy.
 TensorList product_bound(const Call& call) {
   const bool gradient = call.dy.defined();
@@ -130,6 +130,14 @@ std::vector<OpRow> rows_products() {
          linear(full({2, 3}, 1), full({4, 3}, 1), full({3}, 1));
        },
        "linear: wanted b of shape (4), the rows of w (4, 3); got (3)"},
+      {[] {
+         linear(full({2, 3}, 1), full({4, 3}, 1, kFloat64), {});
+       },
+       "linear: one dtype wanted; got x float32 (2, 3) and w float64 (4, 3); convert one of them"},
+      {[] {
+         linear(full({2, 3}, 1), full({4, 3}, 1), full({4}, 1, kFloat64));
+       },
+       "linear: one dtype wanted; got x float32 (2, 3) and b float64 (4); convert one of them"},
   };
   return {matmul_row(), linear_with_bias, linear_row(false)};
 }

@@ -1,4 +1,4 @@
-// adamw against the numbers of reliability.md 2.5 (PyTorch's semantics in float64, from the
+// adamw against a table of three steps (PyTorch's semantics in float64, from the
 // formula), and sum_squares and grad_norm against a long double sum. The third parameter, with its
 // tiny gradient, tells eps added to the corrected root from eps scaled with it.
 #include "kernels/adamw.h"

@@ -1,4 +1,4 @@
-// cross_entropy against the formula in long double, by reliability rule 4: log S errs by
+// cross_entropy against the formula in long double: log S errs by
 // u (sum_v p_v |x_v - m| + 2 B + c_sum), and the loss is in double until its last rounding. The
 // gradient's softmax errs by that and by 2 u |x - lse|: x - m, log S and their difference are
 // rounded, and |x - m| + log S is |x - lse|. Logits may be shifted by any constant.

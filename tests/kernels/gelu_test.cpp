@@ -1,6 +1,6 @@
 // gelu and gelu_tanh against the formula in double (float) or long double (double). Pinned for
 // float, over all 2^32 inputs ("long:", and a sample of them always): y within 4 ulp for x > -1,
-// within 2^-22 below (reliability 3.1), the slope within 2^-21: it is at most 1.13, sums two terms
+// within 2^-22 below, the slope within 2^-21: it is at most 1.13, sums two terms
 // of 3 roundings each, and its argument's rounding is multiplied by x^2 phi(x) < 0.6.
 #include "kernels/gelu.h"
 

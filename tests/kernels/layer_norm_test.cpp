@@ -1,5 +1,5 @@
 // layer_norm against the formula in long double. With the mean kept in two parts h errs by at most
-// 16 u (1 + |h|) at any mean (reliability rule 5); the gradients follow term by term (rule 6).
+// 16 u (1 + |h|) at any mean; the gradients follow term by term.
 #include "kernels/layer_norm.h"
 
 #include "kernels/rows.h"

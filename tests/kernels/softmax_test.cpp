@@ -1,4 +1,4 @@
-// softmax against the formula in long double, by reliability rule 4: the relative error of y_c is
+// softmax against the formula in long double: the relative error of y_c is
 // at most u (|x_c - m| + 2 B + c_sum + 3), where exp errs by B <= 1 ulp; results below 2^-126 may
 // be 0.
 #include "kernels/softmax.h"

@@ -1,4 +1,4 @@
-// The learning rate: rule 11 of the project's rules, and its edges.
+// The learning rate: warm-up, cosine, end, and their edges.
 #include <doctest/doctest.h>
 
 #include <cmath>
