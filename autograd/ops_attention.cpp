@@ -34,7 +34,8 @@ double scale_of(const AttentionOptions& options, int64_t D) {
 void check_xsa(const char* op, const Tensor& gate, int64_t H, const XsaOptions& options) {
   CHECK_ARG(!gate.defined() || gate.shape() == Shape{H}, op, ": gate must have shape (H) = (", H,
             "), one number a query head; got ", gate.shape());
-  CHECK_ARG(options.eps >= 0, op, ": eps must not be negative; got ", options.eps);
+  CHECK_ARG(options.eps >= 0 && std::isfinite(options.eps), op,
+            ": eps must be finite and not negative; got ", options.eps);
 }
 
 void check_heads(const char* op, int64_t H, int64_t Hkv, int64_t D, const AttentionOptions& options,
@@ -62,19 +63,19 @@ Tensor heads(const Tensor& packed_heads, int64_t first, int64_t count, int64_t D
 
 }  // namespace
 
+// Unlike the kernel, it needs v.v to be a number of the dtype: neither overflown nor vanished.
 Tensor plain::xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
   Tensor n = sum(v * v, -1, true);  // (..., H, 1)
   Tensor d = n;
-  if (options.denominator == XsaDenominator::kExact)
-    d = where(equal(n, full_like(n, {}, 0)), full_like(n, {}, 1), n);
   if (options.denominator == XsaDenominator::kAddEps) d = n + options.eps;
   if (options.denominator == XsaDenominator::kClampNorm) {
     Tensor floor = full_like(n, {}, options.eps * options.eps);
     d = where(greater(n, floor), n, floor);
   }
-  Tensor c = sum(y * v, -1, true) / d;                           // (..., H, 1)
-  if (gate.defined()) c = c * reshape(gate, {gate.size(0), 1});  // (..., H, 1)
-  return y - c * v;                                              // (..., H, D)
+  d = where(equal(d, full_like(d, {}, 0)), full_like(d, {}, 1), d);  // v = 0: c = 0
+  Tensor c = sum(y * v, -1, true) / d;                               // (..., H, 1)
+  if (gate.defined()) c = c * reshape(gate, {gate.size(0), 1});      // (..., H, 1)
+  return y - c * v;                                                  // (..., H, D)
 }
 
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
@@ -82,7 +83,7 @@ Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOption
             "xsa: y and v must have one shape (..., H, D); got y ", y.shape(), ", v ", v.shape());
   const int64_t H = y.size(-2), D = y.size(-1);
   check_xsa("xsa", gate, H, options);
-  const int64_t N = H * D == 0 ? 0 : y.numel() / (H * D);
+  const int64_t N = y.numel() == 0 ? 0 : y.numel() / (H * D);
   const auto [floor, eps] = divisor(options);
   Tensor z = empty_like(y);  // (..., H, D)
   LAUNCH(y, xsa_forward, z, y, v, maybe(gate), N, H, D, floor, eps);
@@ -104,7 +105,11 @@ Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOption
 Tensor plain::attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
                         const AttentionOptions& options) {
   const int64_t B = qkv.size(0), length = qkv.size(1), D = qkv.size(2) / (H + 2 * Hkv);
-  if (qkv.numel() == 0) return reshape(slice(qkv, 2, 0, H * D), {B, length, H * D});
+  if (qkv.numel() == 0) {
+    Tensor y = reshape(slice(qkv, 2, 0, H * D), {B, length, H, D});
+    if (gate.defined()) y = y * reshape(gate, {H, 1});  // its gradient is 0, not undefined
+    return reshape(y, {B, length, H * D});
+  }
   // Take the heads apart; the query heads of a group share a key head by broadcasting.
   const auto part = [&](int64_t first, int64_t count) {
     Tensor x = slice(qkv, 2, first * D, (first + count) * D);  // (B, T, count D)
@@ -136,10 +141,11 @@ Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
                  const AttentionOptions& options) {
   CHECK_ARG(qkv.dim() == 3, "attention: qkv must have shape (B, T, (H + 2 Hkv) D); got ",
             qkv.shape());
-  CHECK_ARG(H >= 1 && Hkv >= 1 && qkv.size(2) % (H + 2 * Hkv) == 0,
+  const int64_t B = qkv.size(0), length = qkv.size(1), W = qkv.size(2);
+  CHECK_ARG(H >= 1 && Hkv >= 1 && H <= W && Hkv <= (W - H) / 2 && W % (H + 2 * Hkv) == 0,
             "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv ", qkv.shape(),
             ", H = ", H, ", Hkv = ", Hkv);
-  const int64_t B = qkv.size(0), length = qkv.size(1), D = qkv.size(2) / (H + 2 * Hkv);
+  const int64_t D = W / (H + 2 * Hkv);
   check_heads("attention", H, Hkv, D, options, gate);
   const bool is_xsa = options.kind == AttentionKind::kXSA;
   const auto [floor, eps] = divisor(options.xsa);
@@ -189,12 +195,15 @@ Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const
 }
 
 Tensor rope(const Tensor& x, int64_t heads, int64_t D, const RopeOptions& options) {
-  CHECK_ARG(x.dim() == 3 && heads >= 0 && D >= 0 && D % 2 == 0 && heads * D <= x.size(2),
-            "rope: wanted x (B, T, W) with W >= heads D and D even; got x ", x.shape(),
+  CHECK_ARG(x.dim() == 3 && D >= 2 && D % 2 == 0 && D <= x.size(2) && heads >= 0 &&
+                heads <= x.size(2) / D,
+            "rope: wanted x (B, T, W) with W >= heads D and D even, at least 2; got x ", x.shape(),
             ", heads = ", heads, ", D = ", D);
   CHECK_ARG(options.base > 0 && std::isfinite(options.base),
             "rope: base must be positive and finite; got ", options.base);
-  CHECK_ARG(options.position >= 0, "rope: position must not be negative; got ", options.position);
+  CHECK_ARG(options.position >= 0 && options.position <= (int64_t{1} << 53) - x.size(1),
+            "rope: position must be from 0 to 2^53 - T; got ", options.position,
+            ", T = ", x.size(1));
   Tensor y = empty_like(x);
   LAUNCH(x, rope, y, x, x.size(0), x.size(1), x.size(2), heads, D,
          options.layout == RopeLayout::kAdjacent, options.base, options.position, options.inverse);

@@ -70,7 +70,7 @@ struct Backward {
     std::fill_n(dq, mask.Tq * Ds, T(0));
     double dg = 0;
     for (int64_t t = first; t < mask.Tq; ++t) {
-      delta[t] = T(row_dots(head.dz[t], head.z[t], D).xv);
+      delta[t] = T(row_dots(head.dz[t], head.z[t], D).product());
       if (head.c && mask.position(t) >= 0) dg += undo_xsa(head, t, divisor);
     }
     return dg;
@@ -85,10 +85,11 @@ struct Backward {
     for (int64_t d = 0; d < D; ++d) dy_t[d] -= gu * v_own[d];
     if (own < key0 || own >= key1) return 0;
 
-    const T rest = 2 * (T(divisor.kappa(dots.vv)) - g) * c * u;
+    // Where v is tiny c u overflows, u v does not.
+    const T rest = 2 * (T(divisor.kappa(dots)) - g) * c;
     T* to = dv + (own - key0) * Ds;
-    for (int64_t d = 0; d < D; ++d) to[d] -= g * (c * dy_t[d] + u * z[d] - rest * v_own[d]);
-    return -double(c) * dots.xv;
+    for (int64_t d = 0; d < D; ++d) to[d] -= g * (c * dy_t[d] + u * z[d] - rest * (u * v_own[d]));
+    return -double(c) * dots.product();
   }
 
   // Add what the queries [q0, q1) and the keys [k0, k1) contribute to dq, dk and dv.

@@ -42,10 +42,11 @@ void xsa_backward(T* dy, T* dv, T* dgate, const T* dz, const T* y, const T* v, c
       const double g = gate ? double(gate[row % H]) : 1;
       const RowDots dots = row_dots(dz_row, v_row, D);
       const double c = divisor.quotient(row_dots(y_row, v_row, D)), u = divisor.quotient(dots);
-      if (dg) dg[row % H] -= c * dots.xv;
+      if (dg) dg[row % H] -= c * dots.product();
 
-      // With y at hand instead of z: dv = -g (c dz + u y - 2 kappa c u v).
-      const double kcu = 2 * divisor.kappa(dots.vv) * c * u;
+      // With y at hand instead of z: dv = -g (c dz + u y - 2 kappa c u v). Where v is tiny c u
+      // overflows, u v does not.
+      const double kc = 2 * divisor.kappa(dots) * c;
       if (dy) {
         T* to = dy + row * D;
 #pragma omp simd
@@ -55,7 +56,8 @@ void xsa_backward(T* dy, T* dv, T* dgate, const T* dz, const T* y, const T* v, c
         T* to = dv + row * D;
 #pragma omp simd
         for (int64_t d = 0; d < D; ++d)
-          to[d] = T(-g * (c * double(dz_row[d]) + u * double(y_row[d]) - kcu * double(v_row[d])));
+          to[d] =
+              T(-g * (c * double(dz_row[d]) + u * double(y_row[d]) - kc * (u * double(v_row[d]))));
       }
     }
   });

@@ -127,6 +127,29 @@ OpRow rope_row(const char* name, const RopeOptions& options) {
           .dx = rope_gauge(2, 4)};
 }
 
+std::vector<ErrorSample> rope_errors() {
+  std::vector<ErrorSample> errors;
+  const auto add = [&](const Shape& shape, int64_t heads, int64_t D, const std::string& got) {
+    errors.push_back(
+        {[=] { rope(f32(shape), heads, D); },
+         "rope: wanted x (B, T, W) with W >= heads D and D even, at least 2; got x " + got});
+  };
+  add({2, 3}, 1, 2, "(2, 3), heads = 1, D = 2");
+  add({1, 2, 6}, 2, 3, "(1, 2, 6), heads = 2, D = 3");
+  add({1, 1, 4}, 1LL << 62, 4, "(1, 1, 4), heads = 4611686018427387904, D = 4");
+  add({1, 1, 4}, INT64_MAX, 0, "(1, 1, 4), heads = 9223372036854775807, D = 0");
+  add({1, 1, 4}, 0, 1LL << 62, "(1, 1, 4), heads = 0, D = 4611686018427387904");
+  add({1, 1, 4}, 0, 1LL << 36, "(1, 1, 4), heads = 0, D = 68719476736");
+  const auto refuse = [&](const RopeOptions& options, const std::string& message) {
+    errors.push_back({[=] { rope(f32({1, 2, 6}), 1, 4, options); }, "rope: " + message});
+  };
+  refuse({.base = 0}, "base must be positive and finite; got 0");
+  for (int64_t position : {int64_t{-1}, INT64_MAX})
+    refuse({.position = position},
+           "position must be from 0 to 2^53 - T; got " + std::to_string(position) + ", T = 2");
+  return errors;
+}
+
 }  // namespace
 
 std::vector<OpRow> rows_attention() {
@@ -180,6 +203,15 @@ std::vector<OpRow> rows_attention() {
                      "8), H = 1, Hkv = "
                      "1"},
                     {[] {
+                       attention(f32({1, 2, 8}), {}, 6148914691236517206, 6148914691236517206, {});
+                     },
+                     "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv (1, 2, "
+                     "8), H = 6148914691236517206, Hkv = 6148914691236517206"},
+                    {[] {
+                       attention(f32({1, 2, 6}), {}, 1, 1, {.scale = INFINITY});
+                     },
+                     "attention: scale must be finite; got inf"},
+                    {[] {
                        attention(f32({1, 2, 7}), {}, 3, 2, {});
                      },
                      "attention: H must be a multiple of Hkv; got H = 3, Hkv = 2"},
@@ -206,23 +238,16 @@ std::vector<OpRow> rows_attention() {
                     {[] {
                        xsa(f32({2, 3}), f32({2, 3}), f32({3}));
                      },
-                     "xsa: gate must have shape (H) = (2), one number a query head; got (3)"}};
-    if (row.name == "rope")
-      row.errors = {
-          {[] {
-             rope(f32({2, 3}), 1, 2);
-           },
-           "rope: wanted x (B, T, W) with W >= heads D and D even; got x (2, 3), heads = "
-           "1, D = 2"},
-          {[] {
-             rope(f32({1, 2, 6}), 2, 3);
-           },
-           "rope: wanted x (B, T, W) with W >= heads D and D even; got x (1, 2, 6), heads "
-           "= 2, D = 3"},
-          {[] {
-             rope(f32({1, 2, 6}), 1, 4, {.base = 0});
-           },
-           "rope: base must be positive and finite; got 0"}};
+                     "xsa: gate must have shape (H) = (2), one number a query head; got (3)"},
+                    {[] {
+                       xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kAddEps, -1});
+                     },
+                     "xsa: eps must be finite and not negative; got -1"},
+                    {[] {
+                       xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kClampNorm, INFINITY});
+                     },
+                     "xsa: eps must be finite and not negative; got inf"}};
+    if (row.name == "rope") row.errors = rope_errors();
     if (row.name == "attention_decode")
       row.errors = {
           {[] {

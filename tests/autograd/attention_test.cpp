@@ -246,6 +246,44 @@ TEST_CASE("attention: the check of the gradient rejects mistakes 2 and 8") {
   CHECK(difference(right, plain::attention(x, {}, H, Hkv, kExact)) <= 1e-13);
 }
 
+TEST_CASE("xsa: v = 0 has no projection and no gradient, fused and plain, at eps = 0") {
+  const Tensor y = random({2, 2, 3}, 20), dz = random({2, 2, 3}, 21), zero = zeros_like(y);
+  for (XsaDenominator denominator :
+       {XsaDenominator::kExact, XsaDenominator::kAddEps, XsaDenominator::kClampNorm})
+    for (const Tensor& gate : {Tensor(), full({2}, 0.5, kFloat64)})
+      for (bool create_graph : {false, true}) {
+        TensorList in{leaf(y), leaf(zero)};
+        if (gate.defined()) in.push_back(leaf(gate));
+        const Tensor g = gate.defined() ? in[2] : gate;
+        const Tensor z = xsa(in[0], in[1], g, {.denominator = denominator});
+        const TensorList G = grad(z, in, dz, {.create_graph = create_graph});
+        CHECK(z.to_vector() == y.to_vector());
+        CHECK(G[0].to_vector() == dz.to_vector());
+        CHECK(G[1].to_vector() == zero.to_vector());
+        if (gate.defined()) CHECK(G[2].to_vector() == std::vector<double>(2));
+      }
+}
+
+TEST_CASE("attention: no batch or no tokens: the gate's gradient is 0, of every order") {
+  for (auto [B, length] : {std::pair<int64_t, int64_t>{0, 3}, {2, 0}})
+    for (bool create_graph : {false, true}) {
+      const Tensor qkv = leaf(zeros({B, length, 8}, kFloat64)), gate = leaf(random({2}, 22));
+      const Tensor z = attention(qkv, gate, 2, 1, kExact);
+      const TensorList G = grad(z, {qkv, gate}, zeros_like(z), {.create_graph = create_graph});
+      CHECK(G[0].shape() == qkv.shape());
+      REQUIRE(G[1].defined());
+      CHECK(G[1].to_vector() == std::vector<double>(2));
+    }
+}
+
+TEST_CASE("attention: a negative scale is as good as a negative q") {
+  const Tensor x = random({1, 9, 12}, 23);
+  const Tensor turned =
+      unslice(slice(x, 2, 4, 12), 2, 12, 4) - unslice(slice(x, 2, 0, 4), 2, 12, 0);
+  const Tensor a = attention(x, {}, 1, 1, {.scale = -0.5});
+  CHECK(a.to_vector() == attention(turned, {}, 1, 1, {.scale = 0.5}).to_vector());
+}
+
 TEST_CASE("attention: a shift of all keys changes nothing, so the rows of ds sum to 0") {
   const int64_t length = 33, D = 5;
   const Tensor a = leaf(random({1, length, 3 * D}, 11));

@@ -231,6 +231,37 @@ TEST_CASE("attention: a value of 0 is projected by nothing") {
   compare<double>(r, 0.3);
 }
 
+TEST_CASE("attention: a value so small that the product of two quotients is no float") {
+  Attention r({1, 20, 20, 2, 1, 8}, 2);
+  for (int64_t d = 0; d < 8; ++d) r.v[r.at_key(0, 11, 0) + d] *= 0x1p-70;
+  for (double& x : r.v) x = double(float(x));
+  r.run(0.3);
+  compare<float>(r, 0.3);
+  compare<double>(r, 0.3);
+}
+
+TEST_CASE("attention: values whose squares are no doubles, to the last bit") {
+  for (double s : {0x1p-664, 0x1p664}) {
+    Attention r({1, 20, 20, 2, 1, 8}, 2);
+    Ours<double> a(r);
+    for (double& x : r.v) x *= s;
+    Ours<double> b(r);
+    a.run(0.3), b.run(0.3);
+    const auto times = [s](std::vector<double> x) {
+      for (double& e : x) e *= s;
+      return x;
+    };
+    CHECK(same_bytes(times(a.z), b.z));
+    CHECK(same_bytes(a.c, b.c));
+    CHECK(same_bytes(times(a.dgate), b.dgate));
+    for (int which : {0, 1, 2}) {
+      const auto from = a.gradients()[which], to = b.gradients()[which];
+      for (int64_t i = 0; i < from.numel; ++i)
+        CHECK(element(from, i) * (which == 2 ? 1 : s) == element(to, i));
+    }
+  }
+}
+
 TEST_CASE("attention: the future has no influence, not even as NaN or infinity") {
   for (double poison : {1e30, double(INFINITY), double(NAN)})
     for (int64_t from : {1, 13, 14, 64, 100, 128, 139}) {

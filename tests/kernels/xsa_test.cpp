@@ -274,6 +274,36 @@ TEST_CASE("xsa: float values whose squares are no floats") {
   }
 }
 
+TEST_CASE("xsa: doubles whose squares are no doubles, to the last bit") {
+  // v times a power of two leaves z and dy and divides dv; y times it as well leaves dy and dv.
+  const auto times = [](Numbers x, double factor) {
+    for (double& e : x) e *= factor;
+    return x;
+  };
+  for (double s : {0x1p-664, 0x1p664}) {
+    const Problem p;
+    Problem of_v = p;
+    of_v.v = times(p.v, s);
+    Problem of_both = of_v;
+    of_both.y = times(p.y, s);
+    const Answer a = ours(p), v = ours(of_v), both = ours(of_both);
+    CHECK(v.z == a.z);
+    CHECK(v.dy == a.dy);
+    CHECK(v.dv == times(a.dv, 1 / s));
+    CHECK(v.dgate == a.dgate);
+    CHECK(both.z == times(a.z, s));
+    CHECK(both.dy == a.dy);
+    CHECK(both.dv == a.dv);
+    CHECK(both.dgate == times(a.dgate, s));
+
+    // Beside such a v, a floor and an eps are nothing, or all.
+    of_both.floor = 1e-3, of_both.eps = 1e-3;
+    const Answer added = ours(of_both);
+    CHECK(added.z == (s > 1 ? both.z : of_both.y));
+    CHECK(added.dy == (s > 1 ? both.dy : p.dz));
+  }
+}
+
 TEST_CASE("xsa: float32 within its bound, every length") {
   // z: one rounding, and that of c, which is in double. dy, dv: the same.
   double worst = 0;
