@@ -246,7 +246,7 @@ class Demo {
     last_ = score(kQuick);
     progress.finish();
     print_scores(step);
-    if (step > kMeasuredSteps) std::printf("         writes: %s\n", tell_line().c_str());
+    if (step > kMeasuredSteps) print_wrapped(tell_line());
     std::fflush(stdout);
   }
 
