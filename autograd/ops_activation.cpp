@@ -31,7 +31,18 @@ Tensor softmax(const Tensor& x) {
   });
 }
 
-Tensor plain::gelu(const Tensor& x) { return 0.5 * x * (1.0 + erf(x * std::sqrt(0.5))); }
+// Beyond 40 both gelus are x, below -40 0, in every dtype. There x is held, for what is inside
+// overflows or becomes inf * 0.
+static Tensor with_limits(const Tensor& x, Tensor (*inside)(const Tensor&)) {
+  const Tensor high = full_like(x, {}, 40), low = full_like(x, {}, -40);
+  const Tensor above = greater(x, high);
+  const Tensor z = where(above, high, where(greater(low, x), low, x));
+  return where(above, x, inside(z));
+}
+
+Tensor plain::gelu(const Tensor& x) {
+  return with_limits(x, [](const Tensor& z) { return 0.5 * z * (1.0 + erf(z * std::sqrt(0.5))); });
+}
 
 Tensor gelu(const Tensor& x) {
   Tensor y = empty_like(x);
@@ -47,8 +58,10 @@ Tensor gelu(const Tensor& x) {
 }
 
 Tensor plain::gelu_tanh(const Tensor& x) {
-  constexpr double kRoot = 0.79788456080286536;  // sqrt(2/pi)
-  return 0.5 * x * (1.0 + tanh(kRoot * (x + 0.044715 * x * x * x)));
+  return with_limits(x, [](const Tensor& z) {
+    constexpr double kRoot = 0.79788456080286536;  // sqrt(2/pi)
+    return 0.5 * z * (1.0 + tanh(kRoot * (z + 0.044715 * z * z * z)));
+  });
 }
 
 Tensor gelu_tanh(const Tensor& x) {

@@ -9,6 +9,8 @@ namespace pellucid {
 static void check_ids(const char* op, const Tensor& ids, int64_t V) {
   CHECK_ARG(ids.defined() && ids.dtype() == kInt64, op, ": ids must be int64; got ",
             ids.defined() ? name(ids.dtype()) : "an undefined tensor");
+  CHECK_ARG(ids.dim() < kMaxDim, op, ": ids of shape ", ids.shape(),
+            " leave no room for one dimension more; a tensor has at most ", kMaxDim);
   const Tensor flat = packed(ids);
   const auto* id = static_cast<const int64_t*>(flat.data());
   for (int64_t n = 0; n < ids.numel(); ++n) {
@@ -45,7 +47,7 @@ Tensor scatter_add_rows(const Tensor& x, const Tensor& ids, int64_t V) {
             x.shape(), ", ids ", ids.shape());
   const int64_t C = x.size(-1);
   Tensor y = empty_like(x, {V, C});
-  LAUNCH(x, scatter_add_rows, y, x, ids, ids.numel(), C, V);
+  if (y.numel() > 0) LAUNCH(x, scatter_add_rows, y, x, ids, ids.numel(), C, V);
   return record("scatter_add_rows", y, {x, ids}, [ids = SavedTensor(ids)](const Tensor& dy) {
     return TensorList{embedding(dy, ids()), {}};
   });

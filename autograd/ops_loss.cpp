@@ -39,20 +39,18 @@ std::vector<int64_t> rows_that_count(const Tensor& logits, const Tensor& targets
 Tensor plain::cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index) {
   const std::vector<int64_t> counted = rows_that_count(logits, targets, ignore_index);
   const int64_t V = logits.size(-1), M = static_cast<int64_t>(counted.size());
-  const std::vector<double> target = targets.to_vector();
-  std::vector<double> rows, picks;
-  for (int64_t n : counted) {
-    rows.push_back(static_cast<double>(n));
-    picks.push_back(static_cast<double>(n * V) + target[static_cast<std::size_t>(n)]);
-  }
+  const std::vector<int64_t> target = targets.to_vector<int64_t>();
+  std::vector<int64_t> picks;
+  for (int64_t n : counted)
+    picks.push_back(std::ssize(picks) * V + target[static_cast<std::size_t>(n)]);
 
-  // The maximum only keeps exp in range: it needs no gradient.
-  Tensor x = reshape(logits, {targets.numel(), V});                     // (N, V)
-  Tensor top = row_max(x);                                              // (N, 1)
-  Tensor lse = top + log(sum(exp(x - top), -1, true));                  // (N, 1)
-  Tensor counted_lse = embedding(lse, from_vector(rows, {M}, kInt64));  // (M, 1)
-  Tensor picked = embedding(reshape(x, {targets.numel() * V, 1}), from_vector(picks, {M}, kInt64));
-  return sum(counted_lse - picked) / static_cast<double>(std::max<int64_t>(M, 1));  // ()
+  // What an ignored row holds, maybe NaN, must not be read: 0 times it would be NaN too. The
+  // maximum only keeps exp in range: it needs no gradient.
+  Tensor x = embedding(reshape(logits, {targets.numel(), V}), from_vector(counted, {M}));  // (M, V)
+  Tensor top = row_max(x);                                                                 // (M, 1)
+  Tensor lse = top + log(sum(exp(x - top), -1, true));                                     // (M, 1)
+  Tensor picked = embedding(reshape(x, {M * V, 1}), from_vector(picks, {M}));              // (M, 1)
+  return sum(lse - picked) / static_cast<double>(std::max<int64_t>(M, 1));                 // ()
 }
 
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index) {

@@ -67,6 +67,13 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) {
   CHECK_ARG(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1),
             "linear: wanted x (..., K) and w (N, K); got x ", x.shape(), " and w ", w.shape(),
             "; w has a row for each output");
+  const auto check_dtype = [&](const char* of, const Tensor& other) {
+    CHECK_ARG(other.dtype() == x.dtype(), "linear: one dtype wanted; got x ", name(x.dtype()), " ",
+              x.shape(), " and ", of, " ", name(other.dtype()), " ", other.shape(),
+              "; convert one of them");
+  };
+  check_dtype("w", w);
+  if (b.defined()) check_dtype("b", b);
   const int64_t N = w.size(0), K = w.size(1);
   CHECK_ARG(!b.defined() || b.shape() == Shape{N}, "linear: wanted b of shape (", N,
             "), the rows of w ", w.shape(), "; got ", b.shape());

@@ -1,4 +1,6 @@
 // Normalisation of rows: one kernel each way, and above each op its definition in plain ops.
+#include <cmath>
+
 #include "autograd/ops.h"
 #include "kernels/layer_norm.h"
 #include "kernels/rms_norm.h"
@@ -9,7 +11,8 @@ namespace pellucid {
 
 namespace {
 
-void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                double eps) {
   CHECK_ARG(x.dim() >= 1 && x.size(-1) > 0, op,
             ": x must have a last dimension of at least 1; got x ", x.shape());
   const Shape wanted{x.size(-1)};
@@ -19,6 +22,7 @@ void check_norm(const char* op, const Tensor& x, const Tensor& weight, const Ten
   CHECK_ARG(!bias.defined() || bias.shape() == wanted, op,
             ": bias must have shape (C), C the last dimension of x; got x ", x.shape(), ", bias ",
             bias.defined() ? bias.shape() : wanted);
+  CHECK_ARG(eps >= 0 && std::isfinite(eps), op, ": eps must be finite and not negative; got ", eps);
 }
 
 }  // namespace
@@ -30,7 +34,7 @@ Tensor plain::layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bi
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  check_norm("layer_norm", x, weight, bias);
+  check_norm("layer_norm", x, weight, bias, eps);
   const int64_t C = x.size(-1), N = x.numel() / C;
   Tensor y = empty_like(x);                                        // (..., C)
   Tensor mean = empty_like(x, {N, 2}), rstd = empty_like(x, {N});  // (N, 2), (N)
@@ -59,7 +63,7 @@ Tensor plain::rms_norm(const Tensor& x, const Tensor& weight, double eps) {
 }
 
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
-  check_norm("rms_norm", x, weight, Tensor());
+  check_norm("rms_norm", x, weight, Tensor(), eps);
   const int64_t C = x.size(-1), N = x.numel() / C;
   Tensor y = empty_like(x), rstd = empty_like(x, {N});  // (..., C), (N)
   LAUNCH(x, rms_norm_forward, y, rstd, x, weight, N, C, eps);

@@ -7,6 +7,13 @@
 
 namespace pellucid {
 
+// For two contiguous tensors of one shape and dtype.
+static bool share_memory(const Tensor& a, const Tensor& b) {
+  const auto bytes = static_cast<std::ptrdiff_t>(item_size(a.dtype())) * a.numel();
+  const auto from = static_cast<const char*>(a.data()), to = static_cast<const char*>(b.data());
+  return &a.storage() == &b.storage() && std::abs(to - from) < bytes;
+}
+
 void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
             const AdamWOptions& options) {
   CHECK_ARG(g.defined(), "adamw_: g is undefined: w of shape ", w.shape(), " got no gradient");
@@ -16,8 +23,17 @@ void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
   CHECK_ARG(w.is_contiguous() && m.is_contiguous() && v.is_contiguous(),
             "adamw_: w, m and v must be contiguous; got strides w ", w.strides(), ", m ",
             m.strides(), ", v ", v.strides());
-  CHECK_ARG(options.step >= 1, "adamw_: step counts from 1; got ", options.step);
+  CHECK_ARG(!share_memory(w, m) && !share_memory(w, v) && !share_memory(m, v),
+            "adamw_: w, m and v of shape ", w.shape(), " share memory; each needs its own");
   const AdamWOptions& o = options;
+  CHECK_ARG(o.step >= 1, "adamw_: step counts from 1; got ", o.step);
+  CHECK_ARG(o.lr >= 0 && std::isfinite(o.lr), "adamw_: lr must be finite and not negative; got ",
+            o.lr);
+  CHECK_ARG(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1,
+            "adamw_: betas must be in [0, 1); got ", o.beta1, ", ", o.beta2);
+  CHECK_ARG(o.eps > 0, "adamw_: eps must be positive; got ", o.eps);
+  CHECK_ARG(o.weight_decay >= 0, "adamw_: weight_decay must not be negative; got ", o.weight_decay);
+  CHECK_ARG(std::isfinite(o.grad_scale), "adamw_: grad_scale must be finite; got ", o.grad_scale);
   LAUNCH(w, adamw, w, m, v, g, w.numel(), o.lr, o.beta1, o.beta2, o.eps, o.weight_decay,
          o.grad_scale, o.step);
 }

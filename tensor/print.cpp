@@ -78,7 +78,8 @@ struct Printer {
 
   void align() {
     for (double value : values)
-      elements.push_back(format(std::isfinite(value) ? form : "%f", value));
+      elements.push_back(std::isnan(value) ? "nan"  // without its sign
+                                           : format(std::isfinite(value) ? form : "%f", value));
     std::size_t width = 0;
     for (const auto& text : elements) width = std::max(width, text.size());
     for (auto& text : elements) text.insert(0, width - text.size(), ' ');

@@ -56,24 +56,26 @@ Tensor empty(const Shape& shape, DType dtype, Device device) {
 
 // Refuses a layout that would leave the storage: no view can read or write out of bounds.
 Tensor alias(const Tensor& x, const Shape& sizes, const Shape& strides, int64_t offset) {
-  const int64_t numel = sizes.numel(), start = x.impl()->offset + offset;
+  const auto capacity = static_cast<int64_t>(x.storage().bytes / item_size(x.dtype()));
+  const int64_t numel = sizes.numel();
+  int64_t start = 0;
+  bool good = !__builtin_add_overflow(x.impl()->offset, offset, &start) && start >= 0;
   CHECK_ARG(sizes.dim() == strides.dim(), "alias: shape ", sizes, " and strides ", strides,
             " have different lengths");
   int64_t last = start;
-  bool good = start >= 0;
   for (int d = 0; d < sizes.dim(); ++d) {
     int64_t reach = 0;
     good = good && sizes[d] >= 0 && strides[d] >= 0 &&
            !__builtin_mul_overflow(std::max<int64_t>(sizes[d] - 1, 0), strides[d], &reach) &&
            !__builtin_add_overflow(last, reach, &last);
   }
-  const auto capacity = static_cast<int64_t>(x.storage().bytes / item_size(x.dtype()));
   CHECK_ARG(good && (numel == 0 || last < capacity), "alias: shape ", sizes, " with strides ",
             strides, " from element ", start, " leaves a storage of ", capacity, " elements");
   return make_tensor(x.impl()->storage, sizes, strides, start, x.dtype(), numel);
 }
 
 Tensor alias(const Tensor& x) {
+  x.storage();  // refuses an undefined x
   auto impl = std::make_shared<TensorImpl>(*x.impl());
   impl->autograd.reset();
   return Tensor(std::move(impl));

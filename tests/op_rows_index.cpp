@@ -46,7 +46,12 @@ std::vector<OpRow> rows_index() {
                    },
                    "embedding: ids must be int64; got float32"},
                   {[] { embedding(ones({8}), ids_of({0})); },
-                   "embedding: weight must have shape (V, C); got (8)"}}},
+                   "embedding: weight must have shape (V, C); got (8)"},
+                  {[] {
+                     embedding(ones({8, 2}), zeros({1, 1, 1, 1, 1, 1, 1, 2}, kInt64));
+                   },
+                   "embedding: ids of shape (1, 1, 1, 1, 1, 1, 1, 2) leave no room for one "
+                   "dimension more; a tensor has at most 8"}}},
       {.name = "embedding squared",
        .op =
            [](L x) {
@@ -89,7 +94,20 @@ std::vector<OpRow> rows_index() {
                   {[] {
                      scatter_add_rows(ones({2, 3}), ids_of({0, 1}), -1);
                    },
-                   "scatter_add_rows: V must not be negative; got -1"}}},
+                   "scatter_add_rows: V must not be negative; got -1"},
+                  {[] {
+                     scatter_add_rows(ones({0, 3}), ids_of({}), INT64_MAX);
+                   },
+                   "numel overflow: shape (9223372036854775807, 3)"}}},
+      {.name = "scatter_add_rows without columns",
+       .op =
+           [](L x) {
+             return sum(scatter_add_rows(x[0], ids_of({}), INT64_MAX)) +
+                    sum(scatter_add_rows(x[0], ids_of({}), int64_t{1} << 50));
+           },
+       .samples = {{in({0, 0})}},
+       .y = exact(),
+       .dx = exact()},
       {.name = "scatter_add_rows squared",
        .op =
            [](L x) {

@@ -187,6 +187,10 @@ static std::vector<OpRow> rows_reshape() {
                    },
                    "reshape: (2, 3) has 6 elements, (5) has 5"},
                   {[] {
+                     reshape(full({2, 3}, 1), {int64_t{1} << 62, 4, -1});
+                   },
+                   "numel overflow: shape (4611686018427387904, 4)"},
+                  {[] {
                      reshape(ones({0}), {0, -1});
                    },
                    "reshape: no size in place of -1 gives (0, -1) the 0 elements of (0)"}}},
@@ -270,9 +274,10 @@ static std::vector<OpRow> rows_reshape() {
        .errors = {{[] { unsqueeze(ones({2}), 2); },
                    "unsqueeze: dimension 2 is outside [-2, 1] for shape (2)"},
                   {[] {
-                     unsqueeze(ones({1, 1, 1, 1, 1, 1, 1, 1}), 0);
+                     unsqueeze(full({1, 1, 1, 1, 1, 1, 1, 2}, 1), 0);
                    },
-                   "a tensor has at most 8 dimensions"}}},
+                   "unsqueeze: shape (1, 1, 1, 1, 1, 1, 1, 2) leaves no room for one dimension "
+                   "more; a tensor has at most 8"}}},
       {.name = "unsqueeze first",
        .op = [](L x) { return squared(unsqueeze(x[0], 0)); },
        .samples = kAnyShape,

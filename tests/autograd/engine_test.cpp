@@ -179,6 +179,34 @@ TEST_CASE("only floating leaves can require a gradient") {
   CHECK(!exp(x).requires_grad());
 }
 
+TEST_CASE("a .grad that was set must have the leaf's shape and dtype") {
+  const Tensor w = leaf({1, 2, 3});
+  for (const Tensor& wrong : {ones({2, 3}, kFloat64), ones({3})}) {
+    w.grad() = wrong;
+    CHECK(error_of([&] { sum(w * 2.0).backward(); }) ==
+          "backward: the .grad of a float64 leaf of shape (3) is " +
+              std::string(name(wrong.dtype())) + " of shape " +
+              (wrong.dim() == 2 ? "(2, 3)" : "(3)") +
+              "; set it to a gradient of the leaf's own, or to Tensor()");
+    CHECK(values(w.grad()) == Values(static_cast<std::size_t>(wrong.numel()), 1));
+  }
+}
+
+TEST_CASE("an undefined tensor is refused in words") {
+  const Tensor u;
+  const std::string words =
+      "this tensor is undefined: a handle that was given no value, or a gradient before backward";
+  CHECK(error_of([&] { u.requires_grad(); }) == words);
+  CHECK(error_of([&] { u.grad(); }) == words);
+  CHECK(error_of([&] { u.detach(); }) == words);
+  CHECK(error_of([&] { u.data(); }) == words);
+  CHECK(error_of([&] { u.set_requires_grad(false); }) == words);
+  CHECK(error_of([&] { u.set_requires_grad(true); }) == words);
+  CHECK(error_of([&] { identity(u); }) == words);
+  CHECK(error_of([&] { alias(u); }) == words);
+  CHECK(error_of([&] { alias(u, {1}, {1}); }) == words);
+}
+
 TEST_CASE("retain_graph allows a second walk, which adds the same again") {
   const Tensor x = leaf({2});
   const Tensor y = x * x * x;
@@ -367,6 +395,22 @@ TEST_CASE("in place: leaves, parts, other layouts and shared elements are refuse
   CHECK(error_of([&] { mul_(expand(full({1, 1}, 1), {4, 5}), 2); }) == shared);
   mul_(x, 1);
   mul_(slice(x, 0, 0, 1), 1);
+}
+
+TEST_CASE("in place on a view of a leaf is refused as on the leaf") {
+  const Tensor w = leaf({1, 2});
+  const std::string fault =
+      ": in place on a view of a leaf that requires a gradient; use NoGradGuard";
+  CHECK(error_of([&] { mul_(view(w, {1, 2}), 10); }) == "mul_" + fault);
+  CHECK(error_of([&] { mul_(view(identity(w), {2, 1}), 10); }) == "mul_" + fault);
+  CHECK(error_of([&] { mul_(slice(w, 0, 0, 1), 10); }) == "mul_" + fault);
+  CHECK(error_of([&] { copy_(identity(w), full({2}, 0, kFloat64)); }) == "copy_" + fault);
+  CHECK(values(w) == Values{1, 2});
+  const Tensor result = w * 1.0;
+  mul_(view(mul_(view(result, {1, 2}), 10), {2}), 10);
+  const NoGradGuard no_grad;
+  mul_(view(w, {1, 2}), 10);
+  CHECK(values(w) == Values{10, 20});
 }
 
 TEST_CASE("in place from a tensor with history: the base of a view would lose the gradient") {

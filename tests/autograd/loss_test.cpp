@@ -25,6 +25,18 @@ TEST_CASE("cross_entropy with every target ignored is 0 with zero gradients, fus
   }
 }
 
+TEST_CASE("an ignored row may hold anything, fused and under create_graph") {
+  const Tensor x = from_vector({1, 2, NAN, 0, -HUGE_VAL, -HUGE_VAL}, {3, 2}, kFloat64);
+  x.set_requires_grad(true);
+  for (const bool create_graph : {false, true}) {
+    const Tensor loss = cross_entropy(x, from_vector({0, -100, -100}, {3}, kInt64));
+    const auto dx = grad(loss, {x}, {}, {.create_graph = create_graph})[0].to_vector();
+    CHECK(dx[0] == doctest::Approx(-dx[1]));
+    CHECK(dx[0] < -0.5);
+    for (std::size_t i = 2; i < 6; ++i) CHECK(dx[i] == 0);
+  }
+}
+
 TEST_CASE("ignore_index may be a class, or lie anywhere else") {
   for (int64_t ignore : {int64_t{2}, int64_t{-100}, int64_t{5}, INT64_MIN, INT64_MAX}) {
     const Tensor x = logits_of({4, 5});

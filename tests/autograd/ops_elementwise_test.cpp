@@ -39,6 +39,33 @@ TEST_CASE("in place with memory that is shared in another layout") {
   CHECK(counts.to_vector<int64_t>() == std::vector<int64_t>{INT64_MAX, INT64_MAX});
 }
 
+TEST_CASE("in place from a view of what is written, with history") {
+  const Tensor w = from_vector(Values{1, 2, 3, 4}, {2, 2}).set_requires_grad(true);
+  const auto gradient = [&](auto op) {
+    const Tensor x = w * 2.0;
+    op(x);
+    return grad(sum(x * from_vector(Values{1, 10, 100, 1000}, {2, 2})), {w})[0].to_vector();
+  };
+  CHECK(gradient([](const Tensor& x) { add_(x, transpose(x, 0, 1)); }) ==
+        Values{4, 220, 220, 4000});
+  CHECK(gradient([](const Tensor& x) { copy_(x, transpose(x, 0, 1)); }) ==
+        Values{2, 200, 20, 2000});
+  CHECK(gradient([](const Tensor& x) { add_(x, slice(x, 0, 0, 1)); }) ==
+        Values{204, 2040, 200, 2000});
+  CHECK(gradient([](const Tensor& x) { copy_(x, view(x, {2, 2})); }) == Values{2, 20, 200, 2000});
+}
+
+TEST_CASE("an in-place op that is refused has written nothing") {
+  const Tensor w = from_vector(Values{1, 2}, {2}).set_requires_grad(true);
+  const Tensor h = w * 1.0, stale = view(h, {2}), x = w * 3.0;
+  mul_(h, 2);
+  for (auto* op : {&add_, &copy_}) {
+    CHECK_THROWS((*op)(x, stale));
+    CHECK_THROWS((*op)(x, Tensor()));
+    CHECK(x.to_vector() == Values{3, 6});
+  }
+}
+
 TEST_CASE("add_ of a tensor to itself has twice the gradient") {
   const Tensor x = from_vector(Values{1, 2}, {2}).set_requires_grad(true);
   const Tensor y = x * 1.0;

@@ -1,18 +1,39 @@
 // Files replaced whole or not at all: out of space, forbidden, killed, written twice at once.
 #include "tensor/files.h"
 
+#include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <functional>
+#include <utility>
 
 #include "tensor/file_helpers.h"
 
 using namespace pellucid;
+
+// These stand before the system's fsync and flock, so that a test can make the first fail for
+// folders, and act as another process before the second.
+static int folder_fault = 0;
+static std::function<void()> before_lock;
+extern "C" int fsync(int file) {
+  struct stat status {};
+  if (::fstat(file, &status) != 0 || !S_ISDIR(status.st_mode) || folder_fault == 0) return 0;
+  errno = folder_fault;
+  return -1;
+}
+extern "C" int flock(int file, int operation) noexcept {
+  if (before_lock) std::exchange(before_lock, nullptr)();
+  static const auto system = reinterpret_cast<int (*)(int, int)>(::dlsym(RTLD_NEXT, "flock"));
+  return system(file, operation);
+}
 
 static std::string write_fault(const std::string& path, const std::string& bytes) {
   return fault_of(path, [&] { write_file_atomically(path, bytes); });
@@ -126,6 +147,27 @@ TEST_CASE("two writers of one file: the second is refused, the first is whole") 
     put("whole", 5);
   });
   CHECK(slurp(path) == "first whole");
+}
+
+TEST_CASE("a folder that cannot be flushed is an error, unless folders have no fsync") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  folder_fault = EIO;
+  const std::string fault = write_fault(path, "new");
+  folder_fault = EINVAL;
+  write_file_atomically(path, "newer");
+  folder_fault = 0;
+  CHECK(fault == "is written, but its folder cannot be flushed: Input/output error");
+  CHECK(slurp(path) == "newer");
+}
+
+TEST_CASE("a temporary file that another process renames before it is locked is not written to") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  before_lock = [&] { std::filesystem::rename(path + ".tmp", path); };
+  write_file_atomically(path, "mine");
+  CHECK(slurp(path) == "mine");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
 }
 
 TEST_CASE("what a killed process left behind is taken over; a link there is not followed") {

@@ -25,6 +25,7 @@ TEST_CASE("whole floats, fractions, small and large ones") {
 
 TEST_CASE("nan and inf take part in the columns, not in the choice of the form") {
   CHECK(to_string(tensor({NAN, INFINITY, -1})) == "tensor([nan, inf, -1.], shape (3), float32)");
+  CHECK(to_string(scalar(-NAN)) == "tensor(nan, shape (), float32)");
   CHECK(to_string(tensor({NAN, -INFINITY, 0.5})) ==
         "tensor([   nan,   -inf, 0.5000], shape (3), float32)");
 }
