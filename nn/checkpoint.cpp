@@ -4,7 +4,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +28,27 @@ static constexpr const char* kMetrics = "metrics.jsonl";
 
 [[noreturn]] static void refuse(const std::string& path, const std::string& why) {
   throw std::runtime_error(path + ": " + why);
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+  const char* program = std::getenv("PELLUCID_COMMAND");
+  std::string command;
+  const auto add = [&](const std::string& word) {
+    command += command.empty() ? "" : " ";
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./:=+,@%", c);
+    });
+    if (plain) {
+      command += word;
+      return;
+    }
+    command += '\'';
+    for (char c : word) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    command += '\'';
+  };
+  add(program && *program ? program : "pellucid");
+  for (const std::string& word : words) add(word);
+  return command;
 }
 
 // ---- what the JSON files hold ----
@@ -65,6 +89,7 @@ static json read_json(const std::string& path) {
 template <class F>
 static void reading(const std::string& path, const std::string& repair, const F& f) {
   try {
+    CHECK_ARG(fs::exists(path), "is missing");
     f();
   } catch (const std::exception& error) {
     const std::string fault = error.what();
@@ -108,7 +133,7 @@ RunFolder RunFolder::open(const std::string& path) {
 
 // For every file but the state.
 std::string RunFolder::repair() const {
-  return has_state() ? "; write it anew with: pellucid train --resume " + path_
+  return has_state() ? "; write it anew with: " + shell_command({"train", "--resume", path_})
                      : "; restore it from a copy, or train again in a new folder";
 }
 
@@ -204,7 +229,8 @@ void RunFolder::cut_metrics(int64_t step) const {
   std::string kept, line;
   while (std::getline(in, line)) {
     const json entry = json::parse(line, nullptr, false);
-    if (!entry.contains("step") || entry["step"] > step) continue;
+    const auto at = entry.find("step");
+    if (at == entry.end() || !at->is_number_integer() || *at > step) continue;
     kept += line + "\n";
   }
   write_file_atomically(file(kMetrics), kept);

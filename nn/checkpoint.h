@@ -19,6 +19,11 @@
 
 namespace pellucid::nn {
 
+// A command line that runs the program, for hints that can be pasted into a shell:
+// "./pellucid train --resume 'a run'". Its name is the environment's PELLUCID_COMMAND, which the
+// start script or main() sets, or else pellucid.
+std::string shell_command(const std::vector<std::string>& words);
+
 // A training text: where it lies, and enough to tell whether it is still the same.
 struct DataFile {
   std::string path;

@@ -60,7 +60,7 @@ Loader::Loader(std::vector<int64_t> tokens, int64_t B, int64_t T, uint64_t seed)
     : tokens_(std::move(tokens)), B_(B), T_(T), seed_(seed) {
   CHECK_ARG(B >= 1 && T >= 1, "Loader: B and T must be at least 1; got ", B, " and ", T);
   CHECK_ARG(static_cast<int64_t>(tokens_.size()) > T, "Loader: ", tokens_.size(),
-            " tokens for training are too few for windows of ", T, ": at least ", T + 1,
+            " tokens for training are too few for windows of ", T, ": more than ", T,
             " are needed; give a longer text or a shorter context");
   begin_epoch();
 }
@@ -106,11 +106,12 @@ Batch Loader::next() {
 
 std::vector<Batch> validation_batches(const std::vector<int64_t>& tokens, int64_t B, int64_t T) {
   const int64_t n = static_cast<int64_t>(tokens.size());
+  CHECK_ARG(B >= 1 && T >= 1, "validation: B and T must be at least 1; got ", B, " and ", T);
   CHECK_ARG(n >= 2, "validation: ", n, " tokens are too few: at least 2 are needed");
-  const int64_t windows = (n - 1 + T - 1) / T;
+  const int64_t windows = (n - 2) / T + 1;
   std::vector<Batch> batches;
-  for (int64_t w = 0; w < windows; w += B) {
-    const int64_t rows = std::min(B, windows - w);
+  for (int64_t w = 0, rows = 0; w < windows; w += rows) {
+    rows = std::min(B, windows - w);
     Batch& batch = batches.emplace_back(Batch{empty({rows, T}, kInt64), empty({rows, T}, kInt64)});
     for (int64_t b = 0; b < rows; ++b) fill_row(batch, b, tokens, (w + b) * T, 0, n);
   }

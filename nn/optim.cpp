@@ -50,9 +50,9 @@ double AdamW::clip_grad_norm(double max_norm) {
   if (!std::isfinite(norm)) {
     for (const Slot& slot : slots_) {
       if (std::isfinite(grad_norm({slot.parameter.grad()}))) continue;
-      throw std::runtime_error("clip_grad_norm: the gradient of " + slot.name + " is not finite");
+      throw NotFinite("clip_grad_norm: the gradient of " + slot.name + " is not finite");
     }
-    throw std::runtime_error("clip_grad_norm: the norm of all gradients is not finite");
+    throw NotFinite("clip_grad_norm: the norm of all gradients is not finite");
   }
   if (norm > max_norm) grad_scale_ *= max_norm / norm;
   return norm;

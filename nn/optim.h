@@ -12,6 +12,8 @@
 // Gradient accumulation over k batches of one size: k times backward(), then scale_grads(1.0 / k)
 // before clip_grad_norm().
 #pragma once
+#include <stdexcept>
+
 #include "nn/module.h"
 
 namespace pellucid::nn {
@@ -23,6 +25,11 @@ struct ParameterGroup {
 // Two groups: tensors of two dimensions or more (embeddings too) decay; biases, norms' weights and
 // gates do not.
 std::vector<ParameterGroup> decay_matrices(const NamedTensors& parameters, double weight_decay);
+
+// A loss or gradient that is not finite.
+struct NotFinite : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 class AdamW {
  public:

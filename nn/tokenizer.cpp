@@ -24,13 +24,35 @@ static std::string spelled(uint8_t byte) {
   return text;
 }
 
+// The byte at i, and the UTF-8 character that it is a part of, if it is a part of one.
+static std::string spelled(std::string_view text, std::size_t i) {
+  const auto continues = [&](std::size_t at) {
+    return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
+  };
+  std::size_t begin = i;
+  while (begin > 0 && i - begin < 3 && continues(begin)) --begin;
+  const auto lead = static_cast<uint8_t>(text[begin]);
+  const std::size_t length = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  std::size_t end = begin + 1;
+  while (end - begin < length && continues(end)) ++end;
+  const std::string byte = spelled(static_cast<uint8_t>(text[i]));
+  if (length == 1 || lead > 0xf4 || end - begin < length || i >= end) return byte;
+  uint32_t code = lead & (0xffu >> (length + 1));
+  for (std::size_t at = begin + 1; at < end; ++at)
+    code = code << 6 | (static_cast<uint8_t>(text[at]) & 0x3f);
+  if (code < 0xa0) return byte;  // a control character, or spelled too long
+  char name[32];
+  std::snprintf(name, sizeof name, " (U+%04X)", code);
+  return '\'' + std::string(text.substr(begin, length)) + '\'' + name + ", " + byte;
+}
+
 std::vector<int64_t> CharTokenizer::encode(std::string_view text) const {
   std::vector<int64_t> ids;
   ids.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
-    CHECK_ARG(ids_[byte] >= 0, "encode: ", spelled(byte), " at position ", i, " is not among the ",
-              vocab_size(), " characters that the model was trained on");
+    CHECK_ARG(ids_[byte] >= 0, "encode: ", spelled(text, i), " at position ", i,
+              " is not among the ", vocab_size(), " characters that the model was trained on");
     ids.push_back(ids_[byte]);
   }
   return ids;

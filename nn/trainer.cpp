@@ -109,7 +109,7 @@ StepResult Trainer::step(const std::function<Batch()>& next_batch) {
       (batches.size() == 1 ? mean : mean * weight).backward();
     }
     if (!std::isfinite(loss))
-      throw std::runtime_error("the loss is " + std::to_string(loss) + first_bad_parameter(model));
+      throw NotFinite("the loss is " + std::to_string(loss) + first_bad_parameter(model));
     const double norm = optimizer_.clip_grad_norm(config.clip);
     const double rate = lr();
     optimizer_.step(rate);
@@ -120,7 +120,9 @@ StepResult Trainer::step(const std::function<Batch()>& next_batch) {
   } catch (const std::exception& error) {
     model.rng = rng;
     optimizer_.zero_grad();
-    throw std::runtime_error("step " + std::to_string(steps_ + 1) + ": " + error.what());
+    const std::string text = "step " + std::to_string(steps_ + 1) + ": " + error.what();
+    if (dynamic_cast<const NotFinite*>(&error)) throw NotFinite(text);
+    throw std::runtime_error(text);
   }
 }
 

@@ -42,9 +42,9 @@ class Trainer {
   explicit Trainer(const TrainConfig& train_config);
 
   // One update from config.accumulation batches. The loss is the mean over all their targets,
-  // however many each batch counts. A loss or gradient that is not finite throws
-  // std::runtime_error, naming the step and the first bad parameter, and leaves parameters,
-  // optimizer and random numbers as they were before the step.
+  // however many each batch counts. A loss or gradient that is not finite throws NotFinite, naming
+  // the step and the first bad parameter, and leaves parameters, optimizer and random numbers as
+  // they were before the step; so does any other error, as a std::runtime_error.
   StepResult step(const std::function<Batch()>& next_batch);
 
   // Fixes the number of steps, once: the learning rate's cosine needs it. Until then it warms up,

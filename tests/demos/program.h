@@ -74,7 +74,6 @@ class Process {
       value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
     if (options.file_limit > 0) {
       const rlimit limit{options.file_limit, options.file_limit};
-      std::signal(SIGXFSZ, SIG_IGN);  // then write() fails instead, as on a full disk
       if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
     }
     constexpr unsigned kNobody = 65534;

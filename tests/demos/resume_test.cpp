@@ -139,8 +139,8 @@ TEST_CASE("Ctrl-C saves, says how to go on, ends with 130; and the end is the sa
     const int64_t step = lab.state("stopped").progress.at("step");
     CHECK(step == lab.steps_in_metrics("stopped"));
     CHECK(ended.out.find("Stopped and saved at step " + std::to_string(step) + " of " +
-                         std::to_string(kSteps) +
-                         ". Go on with: pellucid train --resume stopped\n") != std::string::npos);
+                         std::to_string(kSteps) + ". Go on with: " + PELLUCID_PROGRAM +
+                         " train --resume stopped\n") != std::string::npos);
     return step;
   };
   Process first(lab.train("stopped"), lab.here());

@@ -71,7 +71,13 @@ TEST_CASE("a run's folder: the files, the metrics' keys, the words on the way") 
   CHECK(ended.out.find("a/b run: ") == 0);
   CHECK(ended.out.find("Done: val_loss ") != std::string::npos);
   CHECK(ended.out.find("after 40 steps") != std::string::npos);
-  CHECK(ended.out.find("pellucid sample --model a/b run --prompt TEXT") != std::string::npos);
+  // The hint is a command that runs, quoted for a shell.
+  const std::string hint = ended.out.substr(ended.out.rfind("\n  ") + 3);
+  CHECK(hint.ends_with("/pellucid sample --model 'a/b run' --tokens 300\n"));
+  const Ended hinted = desk.pellucid({"-c", hint}, {.program = "/bin/sh"});
+  CHECK(hinted.code == 0);
+  CHECK(hinted.out.size() == 302);
+  CHECK(ended.err.find("step 40: loss ") != std::string::npos);
   for (const char* word : {"step 40/40", "loss ", "tokens/s", "lr ", "norm ", "left "})
     CHECK(ended.err.find(word) != std::string::npos);
 
@@ -131,7 +137,6 @@ TEST_CASE("data that is no text: one line with the repair, nothing written") {
     desk.refused({"train", "--data", data, "--preset", "tiny", "--out", "new"}, parts);
   };
   refused("none.txt", {"none.txt: no such file; give the path of a text file"});
-  refused("", {": no such file"});
   refused("two\nlines", {"no such file"});
   spit(desk.folder.file("empty"), "");
   refused("empty", {"empty: is empty; give a text file"});
@@ -239,6 +244,9 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   wrong({"train", "--resume", "new", "--out", "other"});
   wrong({"train", "--resume", "new", "--steps", "5"});
   wrong({"train", "--resume", ""});
+  wrong({"train", "--data", "", "--preset", "tiny", "--out", "new"});
+  wrong({"train", "--data", "text.txt", "--preset", "tiny", "--out", ""});
+  wrong({"sample", "--model", ""});
   wrong({"train", "--resume", "new", "--preset", "tiny"});
   wrong(train, {"--attention", "linear"});
   wrong(train, {"--steps", "0"});
@@ -251,7 +259,9 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   wrong(train, {"--minutes", "-3"});
   wrong(train, {"--minutes", "nan"});
   wrong(train, {"--minutes", "inf"});
-  wrong(train, {"--seed", "-1"});
+  for (const char* seed :
+       {"-1", "18446744073709551616", "99999999999999999999999", "0x10", "1.0", "", " 1", "1 "})
+    wrong(train, {"--seed", seed});
   wrong(train, {"--threads", "0"});
   wrong(train, {"--threads", "x"});
   wrong(train, {"--unknown"});
@@ -267,6 +277,33 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   wrong({"demo", "--minutes", "0"});
   CHECK(snapshot(desk.folder.path) == before);
 
+  // One line that says what is wrong, and where help is.
+  RunOptions named;
+  named.environment = {{"PELLUCID_COMMAND", "./pellucid"}};
+  for (const auto& [arguments, line] : std::map<std::vector<std::string>, std::string>{
+           {{"tain"},
+            "no command \"tain\"; there are: train, sample, eval, demo, doctor, bench, test; see "
+            "./pellucid --help"},
+           {{"train", "--data", "text.txt"},
+            "train: needs --preset and --out (or --resume alone); see ./pellucid train --help"},
+           {{"train", "--out", ""}, "--out: the name is empty; see ./pellucid train --help"},
+           {{"sample", "--model", "run", "--temperatur", "1"},
+            "not expected: --temperatur 1; see ./pellucid sample --help"},
+           {{"sample", "--model", "run", "--seed", "-1"},
+            "--seed: wanted a whole number from 0 to 18446744073709551615; got \"-1\"; see "
+            "./pellucid sample --help"},
+           {{"demo", "--minutes", "x"},
+            "--minutes: wanted a number from 0.05 to 10000; got \"x\"; see ./pellucid demo --help"},
+           {{"demo", "--seed"}, "--seed: 1 required value missing; see ./pellucid demo --help"}})
+    CHECK(desk.pellucid(arguments, named).err == "pellucid: " + line + "\n");
+  CHECK(desk.pellucid({}).err == desk.pellucid({"--help"}).out);
+  const std::string page = desk.pellucid({"train", "--help"}, named).out;
+  CHECK(page.find("Usage: ./pellucid train [OPTIONS]\n") != std::string::npos);
+  CHECK(page.find("  --seed N  ") != std::string::npos);
+  for (const char* type : {"INT", "UINT", "TEXT:", "FLOAT", "=1"})
+    CHECK(page.find(type) == std::string::npos);
+  CHECK(desk.pellucid({"--help"}).out.find("test [--all] [NAME...]") != std::string::npos);
+
   desk.refused({"train", "--data", "text.txt", "--preset", "huge", "--out", "new"},
                {"no preset is called \"huge\"; there are: tiny, shakespeare"});
   for (const std::vector<std::string>& help : std::vector<std::vector<std::string>>{
@@ -276,6 +313,27 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
     CHECK(ended.out.size() > 10);
     CHECK(ended.err == "");
   }
+}
+
+TEST_CASE("a wrong setting in the environment ends every command before it begins") {
+  const Desk desk;
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"PELLUCID_NUM_THREADS", "abc"}, {"PELLUCID_GEMM", "foo"}})
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"train", "--data", "text.txt", "--preset", "tiny", "--out", "new"}, {"doctor"}}) {
+      RunOptions options;
+      options.environment = {{name, value}};
+      desk.refused(arguments, {name + ": wanted ", "got \"" + value + "\""}, options);
+    }
+}
+
+TEST_CASE("a seed of more than 63 bits counts, and no number is octal") {
+  const Desk desk;
+  REQUIRE(desk.train("run", {"--seed", "18446744073709551615", "--threads", "02"}).code == 0);
+  const json config = json::parse(slurp(desk.folder.file("run/config.json")));
+  CHECK(config.at("train").at("seed") == 18446744073709551615u);
+  REQUIRE(desk.train("ten", {"--seed", "010"}).code == 0);
+  CHECK(json::parse(slurp(desk.folder.file("ten/config.json"))).at("train").at("seed") == 10);
 }
 
 TEST_CASE("changed data is refused on resume, moved data is found by --data") {
@@ -394,7 +452,7 @@ TEST_CASE("a loss that is not finite: the step, the parameter, and the state as 
   CHECK(lines(ended.err) == 1);
   for (const char* part :
        {"pellucid: step 41: the loss is ", "h.0.attn.c_proj.weight is not finite",
-        "the run is saved as it was before that step, in run"}) {
+        "the run is saved as it was before that step, in run; begin again with a lower learning"}) {
     INFO(ended.err);
     CHECK(ended.err.find(part) != std::string::npos);
   }

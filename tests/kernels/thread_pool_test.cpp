@@ -3,6 +3,7 @@
 #include "kernels/thread_pool.h"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,6 +182,35 @@ TEST_CASE("a child forked inside a block fails or finishes, and never hangs") {
     result = in_child([] { return parallel_sum(100) == 4950 ? 7 : 8; });
   });
   CHECK(result == 7);
+}
+
+TEST_CASE("a child forked inside a block that goes on misses the others' blocks, and throws") {
+  const Threads of(2);
+  const pthread_t caller = pthread_self();
+  std::atomic<int> inside{0};
+  std::atomic<bool> forked{false};
+  pid_t child = -1;
+  bool thrown = false;
+  try {
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      for (++inside; inside < 2;) std::this_thread::yield();
+      if (!pthread_equal(pthread_self(), caller)) {
+        while (!forked) std::this_thread::yield();
+        return;
+      }
+      child = fork();
+      if (child == 0) alarm(10);  // ends it if it waits for the worker that it does not have
+      forked = true;
+    });
+  } catch (const std::runtime_error&) {
+    thrown = true;
+  }
+  if (child == 0) _exit(thrown ? 7 : 8);
+  CHECK(!thrown);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 7);
 }
 
 TEST_CASE("parallel_for works while static objects are destroyed") {

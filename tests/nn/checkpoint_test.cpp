@@ -172,7 +172,8 @@ TEST_CASE("the other files cut at any byte are refused; the state mends them") {
     folder.export_from(folder.read_state());
     CHECK(slurp(path) == whole);
     fs::remove(path);
-    CHECK(complaint([&] { load_model(run.path); }).rfind(path + ": ", 0) == 0);
+    CHECK(complaint([&] { load_model(run.path); }) ==
+          path + ": is missing; write it anew with: pellucid train --resume " + run.path);
     folder.export_from(folder.read_state());
   }
   CHECK(contents(run.path) == files);
@@ -282,12 +283,26 @@ TEST_CASE("metrics: later steps and cut lines go, the rest stays as it was") {
     folder.cut_metrics(9);
     CHECK(slurp(path) == nine);
   }
+  for (const char* odd : {"{\"step\":null}", "{\"step\":\"3\"}", "{\"loss\":1}", "[3]", "3", ""}) {
+    spit(path, nine + odd + "\n");
+    folder.cut_metrics(9);
+    CHECK(slurp(path) == nine);
+  }
   folder.cut_metrics(4);
   CHECK(slurp(path) == nine.substr(0, nine.size() / 9 * 4));
   folder.append_metrics({{"step", 5}});
   CHECK(slurp(path).ends_with("\"step\":4}\n{\"step\":5}\n"));
   folder.cut_metrics(0);
   CHECK(slurp(path).empty());
+}
+
+TEST_CASE("a command to paste into a shell") {
+  unsetenv("PELLUCID_COMMAND");
+  CHECK(shell_command({"train", "--resume", "a/b-c.1"}) == "pellucid train --resume a/b-c.1");
+  CHECK(shell_command({"a b", "", "it's", "$x"}) == "pellucid 'a b' '' 'it'\\''s' '$x'");
+  setenv("PELLUCID_COMMAND", "my clone/pellucid", 1);
+  CHECK(shell_command({"demo"}) == "'my clone/pellucid' demo");
+  unsetenv("PELLUCID_COMMAND");
 }
 
 TEST_CASE("killed while it saves: the state is one of those that were committed") {

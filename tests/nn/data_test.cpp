@@ -188,6 +188,9 @@ TEST_CASE("a text shorter than a window is refused with both numbers; T + 1 toke
   CHECK(loader.next().counted > 0);
   CHECK_THROWS_AS(Loader(counting(9), 0, 8, 1), std::invalid_argument);
   CHECK_THROWS_AS(Loader(counting(9), 1, 0, 1), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Loader(counting(9), 1, INT64_MAX, 1),
+                       doctest::Contains("more than 9223372036854775807 are needed"),
+                       std::invalid_argument);
   CHECK_THROWS_AS(loader.set_state({-1, 0}), std::invalid_argument);
   CHECK_THROWS_AS(loader.set_state({0, -1}), std::invalid_argument);
   CHECK_THROWS_AS(loader.set_state({0, 1000}), std::invalid_argument);
@@ -217,6 +220,12 @@ TEST_CASE("validation sees every token but the first as a target once, in order"
         for (std::size_t i = 0; i < targets.size(); ++i)
           CHECK(targets[i] == static_cast<int64_t>(i) + 1);
       }
+  CHECK(validation_batches(counting(9), INT64_MAX, 4).size() == 1);
+  CHECK_THROWS(validation_batches(counting(9), 1, INT64_MAX));  // no memory holds such a window
+  for (const auto& [B, T] : {std::pair<int64_t, int64_t>{0, 1}, {1, 0}, {0, 0}, {-1, 4}, {4, -1}})
+    CHECK_THROWS_WITH_AS(validation_batches(counting(9), B, T),
+                         doctest::Contains("validation: B and T must be at least 1; got"),
+                         std::invalid_argument);
   CHECK_THROWS_AS(validation_batches({}, 1, 8), std::invalid_argument);
   CHECK_THROWS_AS(validation_batches({5}, 1, 8), std::invalid_argument);
 }

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <stdexcept>
 
 using nlohmann::json;
@@ -56,6 +57,18 @@ TEST_CASE("a byte without an id is named, with its place") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(tokenizer.encode("\n"), doctest::Contains("byte 0x0a at position 0"),
                        std::invalid_argument);
+  // A character of several bytes by its name, whichever of them is foreign.
+  const CharTokenizer half("ab\xc3");
+  for (const auto& [text, part] : std::map<std::string, std::string>{
+           {"a\xc3\xa9z", "'\xc3\xa9' (U+00E9), byte 0xa9 at position 2"},
+           {"\xe2\x82\xac", "'\xe2\x82\xac' (U+20AC), byte 0xe2 at position 0"},
+           {"\xf0\x9f\x98\x80", "'\xf0\x9f\x98\x80' (U+1F600), byte 0xf0 at position 0"},
+           {"\xe2\x82z", "encode: byte 0xe2 at"},
+           {"\xc3\x80\x80", "'\xc3\x80' (U+00C0), byte 0x80 at position 1"},
+           {"\xc2\x85", "encode: byte 0xc2 at"},
+           {"ab\x80", "encode: byte 0x80 at"},
+           {"\xf8\x80\x80\x80", "encode: byte 0xf8 at"}})
+    CHECK_THROWS_WITH_AS(half.encode(text), doctest::Contains(part.c_str()), std::invalid_argument);
   CHECK_THROWS_WITH_AS(tokenizer.encode("a\xe9"), doctest::Contains("byte 0xe9 at position 1"),
                        std::invalid_argument);
   CHECK_THROWS_AS(CharTokenizer().encode("a"), std::invalid_argument);

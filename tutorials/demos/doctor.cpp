@@ -21,7 +21,15 @@ namespace {
 
 int shortcomings = 0, faults = 0;
 
-void line(const char* what, const std::string& value) {
+// Wrapped at 80 columns.
+void line(const char* what, std::string value) {
+  constexpr std::size_t kRoom = 80 - 17;
+  while (value.size() > kRoom && value.rfind(' ', kRoom) != std::string::npos) {
+    const std::size_t end = value.rfind(' ', kRoom);
+    std::printf("%-16s %s\n", what, value.substr(0, end).c_str());
+    value.erase(0, end + 1);
+    what = "";
+  }
   std::printf("%-16s %s\n", what, value.c_str());
 }
 // Something is missing or slower than need be: what, and the command that mends it.
@@ -136,9 +144,8 @@ void check_blas() {
                                 : "pthread") +
                " build, runs its " + openblas_corename() + " kernels");
   check_product("  OpenBLAS", GemmBackend::kOpenBlas);
-  if (std::getenv("OPENBLAS_CORETYPE"))
-    shortcoming("OPENBLAS_CORETYPE chooses OpenBLAS's kernels, perhaps not the best for this CPU",
-                "unset OPENBLAS_CORETYPE");
+  if (const char* core = std::getenv("OPENBLAS_CORETYPE"))
+    line("", "OPENBLAS_CORETYPE=" + std::string(core) + " chose its kernels, not the CPU");
 }
 
 // The place of a program on PATH, or "".

@@ -3,12 +3,19 @@
 // 2 a wrong command line, 128 + signal when it was stopped.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <functional>
+#include <limits>
+#include <sstream>
 
+#include "kernels/gemm.h"
 #include "kernels/thread_pool.h"
+#include "nn/checkpoint.h"
 #include "tutorials/demos/bench.h"
 #include "tutorials/demos/demo.h"
 #include "tutorials/demos/doctor.h"
@@ -21,19 +28,82 @@ using namespace pellucid::demos;
 
 namespace {
 
-const CLI::IsMember kAttentions({"sa", "xsa"});
+// Words of a command line, for a message: one line, in quotes.
+std::string in_quotes(const std::string& text) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return "\"" + line + "\"";
+}
 
+// A whole number, in decimal: CLI11 alone reads octal too, and takes 2^64 for 2^64 - 1.
+CLI::Validator whole(uint64_t least, uint64_t most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        if (error != std::errc() || at != end || value < least || value > most)
+          return "wanted a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(most) + "; got " + in_quotes(text);
+        text = std::to_string(value);
+        return std::string();
+      },
+      "");
+}
+constexpr uint64_t kMost = uint64_t{1} << 40;
+
+template <class T>
+std::string text_of(const T& x) {
+  std::ostringstream text;
+  text << x;
+  return text.str();
+}
 // CLI::Range takes NaN for every range's.
 CLI::Validator number(double least, double most) {
   return CLI::Validator(
       [=](std::string& text) {
         double value = NAN;
-        const bool in = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
-        return in ? std::string()
-                  : text + " is no number from " + CLI::detail::to_string(least) + " to " +
-                        CLI::detail::to_string(most);
+        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+          return std::string();
+        return "wanted a number from " + text_of(least) + " to " + text_of(most) + "; got " +
+               in_quotes(text);
       },
-      "NUMBER");
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
+}
+
+CLI::Validator sa_or_xsa() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const bool fits = text == "sa" || text == "xsa";
+        return fits ? std::string() : "wanted xsa or sa; got " + in_quotes(text);
+      },
+      "");
+}
+
+// --help shows "name shape   text (default: ...)"; a value of 0 or "" is no default.
+template <class T>
+CLI::Option* option(CLI::App* c, const char* name, T& value, const char* shape, std::string text) {
+  if (value != T{}) text += " (default: " + text_of(value) + ")";
+  return c->add_option(name, value, text)->option_text(shape)->type_name("value");
+}
+
+CLI::Option* path(CLI::App* c, const char* name, std::string& value, const char* shape,
+                  const std::string& text) {
+  return option(c, name, value, shape, text)->check(not_empty());
+}
+CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
+  return option(c, "--seed", seed, "N", text)
+      ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
+}
+CLI::Option* attention_option(CLI::App* c, std::string& attention) {
+  return option(c, "--attention", attention, "KIND",
+                "xsa: exclusive self-attention; sa: the ordinary one")
+      ->check(sa_or_xsa());
 }
 
 // Each command's function is called after the whole line has been parsed.
@@ -41,74 +111,99 @@ using Command = std::function<int()>;
 
 void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("train", "Train a model on a text file, or go on with a run");
-  auto* data = c->add_option("--data", a.data, "Text file; its last 10 % is for validation");
-  auto* preset = c->add_option("--preset", a.preset, "Settings: " + preset_names());
-  auto* out = c->add_option("--out", a.out, "Folder for the run; made if need be");
-  auto* resume = c->add_option("--resume", a.resume, "Folder of a run to go on with");
-  auto* steps = c->add_option("--steps", a.steps, "Steps, instead of the preset's number")
-                    ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
-  auto* minutes = c->add_option("--minutes", a.minutes, "As many steps as fit in the time")
+  auto* data = path(c, "--data", a.data, "FILE", "Text file; its last 10 % is for validation");
+  auto* preset = path(c, "--preset", a.preset, "NAME", "Settings: " + preset_names());
+  auto* out = path(c, "--out", a.out, "FOLDER", "Folder for the run; made if need be");
+  auto* resume = path(c, "--resume", a.resume, "FOLDER", "Folder of a run to go on with");
+  auto* steps = option(c, "--steps", a.steps, "N", "Steps, instead of the preset's number")
+                    ->transform(whole(1, kMost));
+  auto* minutes = option(c, "--minutes", a.minutes, "M", "As many steps as fit in the time")
                       ->check(number(0.05, 1e6))
                       ->excludes(steps);
-  auto* attention = c->add_option("--attention", a.attention, "sa or xsa")
-                        ->check(kAttentions)
-                        ->capture_default_str();
-  auto* seed = c->add_option("--seed", a.seed, "Of all random numbers")
-                   ->check(CLI::NonNegativeNumber)
-                   ->capture_default_str();
-  for (CLI::Option* option : {preset, out, steps, minutes, attention, seed})
-    resume->excludes(option);
+  auto* attention = attention_option(c, a.attention);
+  auto* seed = seed_option(c, a.seed, "Seed of all random numbers");
+  for (CLI::Option* other : {preset, out, steps, minutes, attention, seed}) resume->excludes(other);
   c->callback([&a, &run, data, preset, out, resume] {
-    if (resume->empty() && (data->empty() || preset->empty() || out->empty()))
-      throw CLI::ValidationError("train", "needs --data, --preset and --out, or --resume");
-    if (!resume->empty() && a.resume.empty())
-      throw CLI::ValidationError("--resume", "names no folder");
+    std::string missing;
+    for (const CLI::Option* needed : {data, preset, out})
+      if (needed->empty()) missing += (missing.empty() ? "" : " and ") + needed->get_name();
+    if (resume->empty() && !missing.empty())
+      throw CLI::ValidationError("train", "needs " + missing + " (or --resume alone)");
     run = [&a] { return train(a); };
   });
 }
 
 void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("sample", "Let a trained model write");
-  c->add_option("--model", a.model, "Folder of the run")->required();
-  c->add_option("--prompt", a.prompt, "The text to begin with (default: a new line)");
-  c->add_option("--tokens", a.tokens, "Characters to write")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
-      ->capture_default_str();
-  c->add_option("--temperature", a.temperature, "0: always the likeliest character")
-      ->check(number(0, 1e6))
-      ->capture_default_str();
-  c->add_option("--top-k", a.top_k, "Choose among the k likeliest only; 0: all")
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40))
-      ->capture_default_str();
-  c->add_option("--seed", a.seed, "Of the choices")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  path(c, "--model", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  c->add_option("--prompt", a.prompt, "The text to begin with (default: a new line)")
+      ->option_text("TEXT");
+  option(c, "--tokens", a.tokens, "N", "Characters to write")->transform(whole(0, kMost));
+  option(c, "--temperature", a.temperature, "X", "0: always the likeliest character")
+      ->check(number(0, 1e6));
+  option(c, "--top-k", a.top_k, "K", "Choose among the K likeliest only (default: all)")
+      ->transform(whole(0, kMost));
+  seed_option(c, a.seed, "Seed of the choices");
   c->callback([&a, &run] { run = [&a] { return sample(a); }; });
 }
 
 void add_eval(CLI::App& app, std::string& model, std::string& data, Command& run) {
   CLI::App* c = app.add_subcommand("eval", "Measure a trained model's loss on a text file");
-  c->add_option("--model", model, "Folder of the run")->required();
-  c->add_option("--data", data, "Text file")->required();
+  path(c, "--model", model, "FOLDER", "Folder of the run (needed)")->required();
+  path(c, "--data", data, "FILE", "Text file (needed)")->required();
   c->callback([&] { run = [&] { return evaluate_file(model, data); }; });
 }
 
 void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("demo", "Watch a small model learn to tell stories");
-  c->add_option("--attention", a.attention, "sa or xsa")->check(kAttentions)->capture_default_str();
-  c->add_option("--seed", a.seed, "Of all random numbers")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  c->add_option("--minutes", a.minutes, "Time for training")
-      ->check(number(0.05, 1e4))
-      ->capture_default_str();
+  attention_option(c, a.attention);
+  seed_option(c, a.seed, "Seed of all random numbers");
+  option(c, "--minutes", a.minutes, "M", "Time for training")->check(number(0.05, 1e4));
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
+}
+
+// A wrong command line: one line that says what, and where help is.
+int wrong(const std::string& what, const std::vector<std::string>& help) {
+  std::string line = what;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), nn::shell_command(help).c_str());
+  return 2;
+}
+
+// Parses the line; returns -1 to go on, or an exit code.
+int parse(CLI::App& app, int argc, char** argv) {
+  std::string names;
+  bool known = false;
+  for (const CLI::App* c : app.get_subcommands({})) {
+    known |= argc > 1 && c->get_name() == argv[1];
+    names += c->get_name() + ", ";
+  }
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+  }
+  if (!known && argv[1][0] != '-')
+    return wrong("no command " + in_quotes(argv[1]) + "; there are: " + names + "test", {"--help"});
+  std::vector<std::string> help{"--help"};
+  if (known) help.insert(help.begin(), argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {  // whose own text has them in reverse
+    std::string extras;
+    for (const std::string& extra : app.remaining(true)) extras += " " + extra;
+    return wrong("not expected:" + extras, help);
+  } catch (const CLI::ParseError& error) {
+    return error.get_exit_code() == 0 ? app.exit(error) : wrong(error.what(), help);
+  }
+  return -1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Pellucid: a deep-learning library you can see through");
+  std::signal(SIGXFSZ, SIG_IGN);  // then a file that may not grow is an error as on a full disk
+  setenv("PELLUCID_COMMAND", argv[0], 0);
+  CLI::App app("Pellucid: a deep-learning library you can see through", nn::shell_command({}));
   app.require_subcommand(1);
   app.set_version_flag("--version", "pellucid 0.1.0");
   int threads = 0;
@@ -128,16 +223,15 @@ int main(int argc, char** argv) {
   bench->add_flag("--quick", quick, "Fewer repetitions");
   bench->callback([&] { run = [&] { return run_bench(quick); }; });
   for (CLI::App* c : app.get_subcommands({}))
-    c->add_option("--threads", threads, "Threads (default: all cores); results do not depend on it")
-        ->check(CLI::Range(1, 1024));
+    option(c, "--threads", threads, "N", "Threads (default: all); results do not depend on it")
+        ->transform(whole(1, 1024));
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  app.footer("The start script also has: test [--all] [NAME...]    Build and run the tests");
+
+  if (const int code = parse(app, argc, argv); code >= 0) return code;
   try {
     if (threads > 0) set_num_threads(threads);
+    num_threads(), gemm_backend();  // a wrong setting in the environment ends it here
     const int code = run();
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
       throw std::runtime_error("the output could not be written: is the disk full?");

@@ -44,6 +44,20 @@ static std::size_t columns(int fd) {
   return 99;
 }
 
+// What fits, and no part by half.
+static std::string fitting(const std::string& line, std::size_t columns) {
+  if (line.size() <= columns) return line;
+  return line.substr(0, std::min(line.rfind("  ", columns), columns));
+}
+
+// Writes over the line that the cursor is on.
+void Progress::write_over(std::string line, const char* end) {
+  const std::size_t width = line.size();
+  line.resize(std::max(width, width_), ' ');
+  width_ = width;
+  dprintf(fd_, "\r%s%s", line.c_str(), end);
+}
+
 void Progress::report(int64_t done, int64_t total, const std::string& text) {
   const auto now = Clock::now();
   const double since = std::chrono::duration<double>(now - printed_).count();
@@ -61,11 +75,7 @@ void Progress::report(int64_t done, int64_t total, const std::string& text) {
   if (terminal_ ? (!first && since < 0.1) : (!first && since < seconds_between_)) return;
   printed_ = now;
   if (terminal_) {
-    std::string line = last_.substr(0, columns(fd_));
-    const std::size_t width = line.size();
-    line.resize(std::max(width, width_), ' ');
-    width_ = width;
-    dprintf(fd_, "\r%s", line.c_str());
+    write_over(fitting(last_, columns(fd_)), "");
     open_ = true;
   } else {
     dprintf(fd_, "%s\n", last_.c_str());
@@ -73,11 +83,18 @@ void Progress::report(int64_t done, int64_t total, const std::string& text) {
   }
 }
 
+void Progress::note(const std::string& text) {
+  if (terminal_) {
+    write_over(text, "\n");
+    width_ = 0, open_ = false, printed_ = {};
+  } else {
+    dprintf(fd_, "%s\n", text.c_str());
+  }
+}
+
 void Progress::finish() {
   if (terminal_ && open_) {
-    std::string line = last_.substr(0, columns(fd_));
-    line.resize(std::max(line.size(), width_), ' ');
-    dprintf(fd_, "\r%s\n", line.c_str());
+    write_over(fitting(last_, columns(fd_)), "\n");
   } else if (!terminal_ && !last_.empty()) {
     dprintf(fd_, "%s\n", last_.c_str());
   }

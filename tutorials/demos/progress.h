@@ -21,14 +21,18 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // done of total; `text` is what else there is to say.
+  // done of total; `text` is what else there is to say, its parts two spaces apart: a terminal
+  // shows as many as fit.
   void report(int64_t done, int64_t total, const std::string& text = "");
+  // A line of its own that stays, above those of the reports.
+  void note(const std::string& text);
   // Ends the line, so that what is printed next begins on a new one. The last report always stands.
   void finish();
   double seconds() const;  // since the beginning
 
  private:
   using Clock = std::chrono::steady_clock;
+  void write_over(std::string line, const char* end);
   std::string title_, last_;
   double seconds_between_;
   int fd_;

@@ -1,5 +1,6 @@
 #include "tutorials/demos/sample.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -42,12 +43,12 @@ int sample(const SampleArguments& a) {
 // Prints "NAME: loss ... " for one part of the text; false if it was interrupted.
 static bool evaluate_part(const char* name, nn::TrainedModel& trained,
                           const std::vector<int64_t>& tokens) {
-  const nn::TrainConfig& config = trained.config;
-  Progress progress(std::string("eval, ") + name);
-  const double loss = nn::evaluate(
-      trained.model, nn::validation_batches(tokens, config.batch_size, config.model.block_size),
-      [&](int64_t done, int64_t total) {
-        if (progress.seconds() > 2) progress.report(done, total);
+  const int64_t B = trained.config.batch_size, T = trained.config.model.block_size;
+  const int64_t windows = (static_cast<int64_t>(tokens.size()) - 2) / T + 1;
+  Progress progress(std::string("eval, ") + name + ", window");
+  const double loss =
+      nn::evaluate(trained.model, nn::validation_batches(tokens, B, T), [&](int64_t done, int64_t) {
+        if (progress.seconds() > 2) progress.report(std::min(done * B, windows), windows);
         return !interrupted();
       });
   progress.finish();

@@ -165,10 +165,10 @@ class Loop {
     if (run_.trainer.done()) return 0;
     run_.commit(seconds());
     const int64_t total = run_.trainer.config.steps;  // 0: not known yet
-    std::printf("Stopped and saved at step %lld%s. Go on with: pellucid train --resume %s\n",
+    std::printf("Stopped and saved at step %lld%s. Go on with: %s\n",
                 static_cast<long long>(run_.trainer.steps()),
                 total > 0 ? (" of " + std::to_string(total)).c_str() : "",
-                run_.folder.path().c_str());
+                nn::shell_command({"train", "--resume", run_.folder.path()}).c_str());
     return interrupted_exit_code();
   }
 
@@ -187,10 +187,11 @@ class Loop {
       progress_.finish();
       run_.loader.set_state(before);
       run_.commit(seconds());
-      throw std::runtime_error(std::string(error.what()) +
-                               "; the run is saved as it was before that step, in " +
-                               run_.folder.path() + " (against a loss that blows up, begin again " +
-                               "with a lower learning rate or another --seed)");
+      const bool blew_up = dynamic_cast<const nn::NotFinite*>(&error);
+      throw std::runtime_error(
+          error.what() +
+          ("; the run is saved as it was before that step, in " + run_.folder.path()) +
+          (blew_up ? "; begin again with a lower learning rate or another --seed" : ""));
     }
     const double took = seconds_since(start);
     // A mean that forgets: the first steps are slower, and the machine's other work comes and goes.
@@ -211,6 +212,9 @@ class Loop {
     if (save) line["val_loss"] = val_loss_;
     run_.folder.append_metrics(line);  // before the commit, which makes it count
     if (save) run_.commit(seconds());
+    if (save)
+      progress_.note(format("step %lld: loss %.4f, val_loss %.4f",
+                            static_cast<long long>(result.step), result.loss, val_loss_));
     report(result);
   }
 
@@ -236,15 +240,15 @@ class Loop {
 
   void report(const nn::StepResult& r) {
     const nn::TrainConfig& config = run_.trainer.config;
-    std::string text = format("loss %.4f  ", r.loss);
-    if (!std::isnan(val_loss_)) text += format("val %.4f  ", val_loss_);
-    text += format("%.0f tokens/s  lr %.2e  norm %.2f", tokens_per_second(), r.lr, r.grad_norm);
+    std::string text;
     if (config.steps > 0) {
       const auto steps = static_cast<double>(config.steps - r.step);
       const double left = steps * step_seconds_ +
                           steps / static_cast<double>(config.eval_interval) * validation_seconds_;
-      text += "  left " + duration(left);
+      text = "left " + duration(left) + "  ";
     }
+    text += format("loss %.4f  %.0f tokens/s  lr %.2e  norm %.2f", r.loss, tokens_per_second(),
+                   r.lr, r.grad_norm);
     progress_.report(r.step, config.steps, text);
   }
 
@@ -277,7 +281,8 @@ int train(const TrainArguments& arguments) {
   else if (code == 0)
     std::printf("This run is complete. Let it write with:\n");
   if (code == 0)
-    std::printf("  pellucid sample --model %s --prompt TEXT --tokens 300\n", folder.c_str());
+    std::printf("  %s\n",
+                nn::shell_command({"sample", "--model", folder, "--tokens", "300"}).c_str());
   return code;
 }
 
