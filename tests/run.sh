@@ -2,6 +2,12 @@
 # Runs the tests built in BUILD and ends with the figures they measured and the counts:
 #   sh tests/run.sh BUILD [--all] [NAME...]     NAME: only groups whose name contains it
 set -u
+case ${1:-} in
+  --help)
+    echo "Usage: ./pellucid test [--all] [NAME...]   --all: the long tests too; NAME: only groups whose name has it"
+    exit 0
+    ;;
+esac
 build=$1
 shift
 filter=

@@ -26,8 +26,8 @@ struct Machine {
     spit(root + "/tests/run.sh", "echo tests \"$@\"\n");
     spit(folder.file("missing"), "");
     spit(folder.file("log"), "");
-    for (const char* tool :
-         {"sh", "env", "dirname", "sed", "awk", "cat", "rm", "mkdir", "grep", "chmod", "sleep"})
+    for (const char* tool : {"sh", "env", "dirname", "sed", "awk", "cat", "rm", "mkdir", "grep",
+                             "chmod", "sleep", "timeout"})
       for (const char* place : {"/bin/", "/usr/bin/"})
         if (fs::exists(place + std::string(tool)) && !fs::exists(bin(tool)))
           fs::create_symlink(place + std::string(tool), bin(tool));
@@ -48,10 +48,13 @@ struct Machine {
          "esac; done\n"
          "echo >\"$4/build.ninja\"");
     stub("ninja",
-         "echo \"ninja $3\" >>\"$WORLD/log\"\n"
+         "[ \"$3\" != build.ninja ] || exit 0\n"
+         "echo 'ninja: no work to do.'\n"
+         "(shift 2; echo \"ninja $*\") >>\"$WORLD/log\"\n"
          "cat >\"$2/pellucid\" <<'END'\n"
          "#!/bin/sh\n"
          "echo \"pid $$ in $PWD\"\n"
+         "[ \"${1:-}\" != command ] || echo \"$PELLUCID_COMMAND\"\n"
          "for a; do echo \"<$a>\"; done\n"
          "case ${1:-} in wait) trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done ;; "
          "fail) exit 5 ;; "
@@ -118,7 +121,7 @@ TEST_CASE(
   CHECK(ended.code == 0);
   CHECK(ended.out == "pid " + std::to_string(pid) + " in " + machine.folder.file("elsewhere") +
                          "\n<sample>\n<--prompt>\n<a  b>\n<>\n");
-  CHECK(ended.err == "Building Pellucid in build/ (a few minutes, once)\n");
+  CHECK(ended.err == "Building Pellucid in build/ (a few minutes, once)\nninja: no work to do.\n");
   CHECK(machine.log() == "cmake\nninja pellucid_program\n");
   const Ended second = machine.start({"doctor"});
   CHECK(second.err == "");
@@ -131,6 +134,8 @@ TEST_CASE("it works from the clone itself, and with every shell that is here") {
   options.folder = machine.root;
   options.program = "/bin/sh";
   CHECK(run({"-c", "./pellucid doctor"}, options).code == 0);
+  CHECK(has(run({"-c", "./pellucid command"}, options).out, "\n./pellucid\n"));
+  CHECK(has(run({"-c", "sh pellucid command"}, options).out, "\n./pellucid\n"));
   for (const std::string& shell : shells()) {
     CAPTURE(shell);
     std::vector<std::string> arguments = {machine.root + "/pellucid", "doctor"};
@@ -337,6 +342,33 @@ TEST_CASE("failures of cmake and ninja show why, and end with 1") {
   machine.stub("cmake", "echo cmake version 3.21.9");
   ended = machine.start({"demo"});
   CHECK(has(machine.log(), kInstall + "cmake\n"));
+}
+
+TEST_CASE("a build of two seconds shows itself, and one that fails shows why") {
+  const Machine machine;
+  CHECK(machine.start({"demo"}).code == 0);
+  machine.stub("ninja", "[ \"$3\" = build.ninja ] || { echo compiling; exec sleep 3; }");
+  CHECK(machine.start({"demo"}).err == "compiling\n");
+  machine.stub("ninja", "[ \"$3\" = build.ninja ] || { echo undeclared; exit 1; }");
+  const Ended ended = machine.start({"demo"});
+  CHECK(ended.code == 1);
+  CHECK(ended.err == "undeclared\npellucid: the build failed; the lines above say why\n");
+}
+
+TEST_CASE("test builds what its names choose, and help builds nothing") {
+  const Machine machine;
+  for (const char* folder : {"nn", "kernels"})
+    fs::create_directories(machine.root + "/tests/" + folder);
+  for (const char* file : {"nn/data_test.cpp", "nn/gpt_test.cpp", "kernels/gemm_test.cpp"})
+    spit(machine.root + "/tests/" + file, "");
+  CHECK(machine.start({"test", "--help"}).out == "tests --help\n");
+  CHECK(machine.log() == "");
+  CHECK(machine.start({"test", "nn", "gemm"}).code == 0);
+  CHECK(machine.log() == "cmake\nninja test_kernels_gemm test_nn_data test_nn_gpt\n");
+  CHECK(machine.start({"test", "--all", "nn.gpt"}).code == 0);
+  CHECK(machine.log().ends_with("\nninja test_nn_gpt\n"));
+  CHECK(machine.start({"test", "nothing"}).code == 0);
+  CHECK(machine.log().ends_with("\nninja all\n"));
 }
 
 TEST_CASE("test builds everything and hands over to tests/run.sh") {

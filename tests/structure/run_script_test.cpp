@@ -84,6 +84,11 @@ TEST_CASE("names choose groups, --all reaches the programs, other options are re
   CHECK(none.code == 1);
   CHECK(none.out.find("No group of tests has a name with nothing in it") != std::string::npos);
   CHECK(last_line(none.out) == "0 passed, 0 failed, 0 skipped");
+  RunOptions shell;
+  shell.program = "/bin/sh";
+  const Ended help = run({PELLUCID_SOURCE_DIR "/tests/run.sh", "--help"}, shell);
+  CHECK(help.code == 0);
+  CHECK(help.out.starts_with("Usage: ./pellucid test [--all] [NAME...]"));
   const Ended wrong = groups.tests({"--fast"});
   CHECK(wrong.code == 2);
   CHECK(wrong.err == "pellucid test: no option --fast; there is --all\n");
