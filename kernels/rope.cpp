@@ -26,6 +26,7 @@ void turn(T* y, const T* x, const T* cosine, const T* sine, int64_t pairs, int64
 template <class T>
 void rope(T* y, const T* x, int64_t B, int64_t length, int64_t W, int64_t heads, int64_t D,
           bool adjacent, double base, int64_t position, bool inverse) {
+  if (B * length * W == 0) return;
   const int64_t pairs = D / 2;
   std::vector<double> frequency(pairs);
   for (int64_t i = 0; i < pairs; ++i) frequency[i] = std::pow(base, -2.0 * double(i) / double(D));

@@ -317,6 +317,11 @@ TEST_CASE("attention: any layout of the packed rows and of the gradient, and fro
   CHECK(bytes(grad(za, {a}, whole)[0]) == bytes(grad(zb, {b, g}, contiguous(whole) * 1.0)[0]));
 }
 
+TEST_CASE("rope: without a batch no position and no angle is visited, however many there are") {
+  CHECK(rope(zeros({0, 1LL << 40, 4}), 1, 4).numel() == 0);
+  CHECK(rope(zeros({0, 1, 1LL << 40}), 1, 1LL << 40).numel() == 0);
+}
+
 TEST_CASE("rope: attention scores depend on distance, and rope and its inverse cancel") {
   const Tensor x = random({2, 6, 16}, 17);  // two query heads, a key, a value
   for (RopeLayout layout : {RopeLayout::kHalves, RopeLayout::kAdjacent}) {
