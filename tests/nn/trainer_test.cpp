@@ -307,6 +307,16 @@ TEST_CASE("a learning rate that blows up stops at the step after, with the state
   CHECK(message.rfind("step 2: ", 0) == 0);
   CHECK(message.find(".weight is not finite") != std::string::npos);
   CHECK(bytes(trainer.state_dict()) == before);
+  // Its kind tells it from other faults, against which a lower rate is no help.
+  CHECK_THROWS_AS(step(trainer, loader), NotFinite);
+  try {
+    trainer.step([] { return Batch{zeros({1, 2}, kInt64), zeros({1, 3}, kInt64), 3}; });
+    FAIL("shapes that do not fit");
+  } catch (const std::runtime_error& error) {
+    CHECK(!dynamic_cast<const NotFinite*>(&error));
+    CHECK(std::string(error.what()).rfind("step 2: ", 0) == 0);
+  }
+  CHECK(bytes(trainer.state_dict()) == before);
   CHECK(trainer.steps() == 1);
 }
 
