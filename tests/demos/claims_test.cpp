@@ -34,6 +34,7 @@ struct TemporaryFolder {
 pid_t start(const std::vector<std::string>& arguments, const fs::path& output) {
   std::vector<std::string> all = {PELLUCID_PROGRAM};
   all.insert(all.end(), arguments.begin(), arguments.end());
+  std::fflush(stdout);  // or the child would print it again
   const pid_t pid = fork();
   if (pid == 0) {
     if (!std::freopen(output.c_str(), "w", stdout)) _exit(127);
