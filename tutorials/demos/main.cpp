@@ -231,7 +231,8 @@ int main(int argc, char** argv) {
   if (const int code = parse(app, argc, argv); code >= 0) return code;
   try {
     if (threads > 0) set_num_threads(threads);
-    num_threads(), gemm_backend();  // a wrong setting in the environment ends it here
+    num_threads();  // a wrong setting in the environment ends it here
+    gemm_backend();
     const int code = run();
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
       throw std::runtime_error("the output could not be written: is the disk full?");
