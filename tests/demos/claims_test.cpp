@@ -120,7 +120,7 @@ TEST_CASE("long: real text, killed again and again" * doctest::skip(data_folder(
   // A run that is never stopped reaches the loss that the preset promises.
   REQUIRE(wait_for(start(with(train, whole), folder.path / "out")) == 0);
   const std::string out = contents(folder.path / "out");
-  const double val_loss = number_after(out, "val_loss ([0-9.]+)");
+  const double val_loss = number_after(out, "Done: val_loss ([0-9.]+)");
   std::cout << "FIGURE | tinyshakespeare, val_loss in nats/char (under 1.55) | " << val_loss
             << "\n";
   CHECK(val_loss < 1.55);
