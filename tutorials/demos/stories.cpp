@@ -104,8 +104,8 @@ Step weather() {
 }
 
 // A story holds one fact of each kind, told once, so that what is asked for later can be looked up
-// in one place: after 3 million characters a small model with RoPE recalls 181 of 189 such facts.
-// With two of a kind (whose thing was it, and where did that one lie?) it recalled 78 of 161.
+// in one place. A small model with RoPE recalled all of 555 such facts after 4 million characters;
+// with two of a kind (whose thing was it, and where did that one lie?) 325 of 483 after 6 million.
 
 // Somebody hides a thing, and is given what they like.
 Plot hidden() {
