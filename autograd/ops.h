@@ -27,15 +27,29 @@ Tensor add_(const Tensor& x, const Tensor& y);  // x <- x + y; y broadcasts to x
 Tensor mul_(const Tensor& x, double s);         // x <- s x
 Tensor copy_(const Tensor& x, const Tensor& y);  // x <- y; y broadcasts to x
 
+// Which dimensions: Dims() is all of them, Dims(0), or just 0, is one, {0, -1} are two. Negative ones
+// count from the end.
+struct Dims {
+  Dims() : all(true) {}
+  Dims(int dim) : list{dim} {}
+  Dims(std::initializer_list<int> dims) : list(dims) {}
+  bool all = false;
+  std::vector<int> list;
+  // Bit d says that dimension d of x is named. One outside x, or named twice, is an error of op.
+  unsigned mask(const char* op, const Tensor& x) const;
+};
+// The dimension that dim names, counted from 0, or an error of op.
+int axis(const char* op, int dim, const Tensor& x);
+
+// Reductions. The dimensions go, or stay with size 1 if keepdim.
+Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // NaN if of none
+Tensor sum_to(const Tensor& x, const Shape& shape);  // sums what expand repeated
+Tensor row_max(const Tensor& x);                     // (..., C) -> (..., 1); no gradient
+
 // Shapes. Negative dimensions count from the end.
 Tensor identity(const Tensor& x);                            // x, as a node of its own
 Tensor expand(const Tensor& x, const Shape& shape);          // repeats x by broadcasting; a view
-Tensor sum_to(const Tensor& x, const Shape& shape);          // sums what expand repeated
-Tensor sum(const Tensor& x);                                 // all elements; ()
-Tensor sum(const Tensor& x, int dim, bool keepdim = false);  // one dimension
-Tensor mean(const Tensor& x);                                // all elements; (); NaN if there are none
-Tensor mean(const Tensor& x, int dim, bool keepdim = false);
-Tensor row_max(const Tensor& x);                         // (..., C) -> (..., 1); no gradient
 Tensor reshape(const Tensor& x, const Shape& shape);     // a view if it can be, else a copy; one -1
 Tensor view(const Tensor& x, const Shape& shape);        // a view, or an error; one -1
 Tensor transpose(const Tensor& x, int a, int b);         // swaps two dimensions; a view

@@ -76,8 +76,8 @@ struct OpRow {
   std::string layout_changes_bits = "";  // another layout is summed in another order
 };
 
-std::vector<OpRow> rows_elementwise(), rows_shape(), rows_index(), rows_fused(), rows_products(),
-    rows_attention(), rows_optim();
+std::vector<OpRow> rows_elementwise(), rows_reduce(), rows_shape(), rows_index(), rows_fused(),
+    rows_products(), rows_attention(), rows_optim();
 std::vector<OpRow> all_rows();
 
 }  // namespace pellucid

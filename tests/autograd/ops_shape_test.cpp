@@ -75,38 +75,6 @@ TEST_CASE("a row transposed keeps its last value, also onto itself (R30)") {
   CHECK(x.to_vector() == Values{0, 1, 1, 1});
 }
 
-TEST_CASE("reducing the only dimension (R08)") {
-  const Tensor x = full({5}, 1, kFloat64).set_requires_grad(true);
-  mean(x * x, 0).backward();
-  CHECK(x.grad().shape() == Shape{5});
-  for (double g : x.grad().to_vector()) CHECK(g == doctest::Approx(0.4));
-}
-
-TEST_CASE("empty reductions: sum 0, mean NaN (R06)") {
-  const Tensor x = full({2, 0, 4}, 1);
-  CHECK(sum(x, 1).to_vector() == Values(8, 0.0));
-  CHECK(sum(x).item() == 0);
-  CHECK(std::isnan(mean(x).item()));
-  for (double m : mean(x, 1).to_vector()) CHECK(std::isnan(m));
-  CHECK(mean(x, 0).shape() == Shape{0, 4});  // only the reduced dimension counts
-  CHECK(row_max(full({0, 3}, 1)).shape() == Shape{0, 1});
-}
-
-TEST_CASE("row_max finds the largest and keeps NaN, at every place of every length") {
-  for (int64_t n = 1; n <= 130; n += 1 + n / 20) {
-    int wrong = 0;
-    for (int64_t at = 0; at < n; ++at) {
-      Values x(static_cast<std::size_t>(n));
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i * 37 % 101);
-      x[static_cast<std::size_t>(at)] = 1000;
-      wrong += row_max(from_vector(x, {1, n})).item() != 1000;
-      x[static_cast<std::size_t>(at)] = std::nan("");
-      wrong += !std::isnan(row_max(from_vector(x, {1, n})).item());
-    }
-    CHECK_MESSAGE(wrong == 0, "length ", n);
-  }
-}
-
 TEST_CASE("views of views reach the right elements, and writing shows in the base") {
   const Tensor x = counted({4, 6});
   const Tensor v =
