@@ -66,11 +66,49 @@ Tensor contiguous(const Tensor& x);                      // x, or a row-major co
 Tensor matmul(const Tensor& a, const Tensor& b);  // (..., M, K) (..., K, N) -> (..., M, N)
 // x w^T + b: x (..., K), w (N, K), b (N) or undefined -> (..., N)
 Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b);
+Tensor outer(const Tensor& a, const Tensor& b);  // a (M), b (N) -> (M, N): a[i] b[j]
+
+// Windows of images: a size, a step or a margin for height and width; one number is both.
+struct Size2d {
+  int64_t h, w;
+  constexpr Size2d(int64_t both) : h(both), w(both) {}
+  constexpr Size2d(int64_t height, int64_t width) : h(height), w(width) {}
+};
+struct Conv2dOptions {
+  Size2d stride = 1, padding = 0, dilation = 1;  // padding: zeros on each side
+};
+// y[n, o, p, q] = sum_cij w[o, c, i, j] x[n, c, p stride + i dilation - padding, the same of q and j]
+// + b[o]; x (N, C, H, W), w (O, C, kh, kw), b (O) or undefined -> (N, O, OH, OW),
+// OH = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1.
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options = {});
+// What each window reads, as a column: (N, C, H, W) -> (N, C kh kw, OH OW).
+Tensor unfold2d(const Tensor& x, Size2d kernel, const Conv2dOptions& options = {});
+// The adjoint of unfold2d, which sums what the windows share: -> (N, C, image.h, image.w).
+Tensor fold2d(const Tensor& columns, Size2d image, Size2d kernel,
+              const Conv2dOptions& options = {});
+// The largest element of each window, its gradient to the first of equals; a NaN is the largest.
+// (N, C, H, W) -> (N, C, OH, OW). The padding, at most half of the kernel, has no elements.
+Tensor max_pool2d(const Tensor& x, Size2d kernel, Size2d stride, Size2d padding = 0);
+// The mean of each window: of kh kw elements, zeros of the padding among them, or of those inside.
+Tensor avg_pool2d(const Tensor& x, Size2d kernel, Size2d stride, Size2d padding = 0,
+                  bool count_include_pad = true);
 
 // Rows of a table and their adjoint: y[i] = weight[ids[i]]; weight (V, C), ids (...) -> (..., C).
 Tensor embedding(const Tensor& weight, const Tensor& ids);
 // y[ids[i]] += x[i]: x (..., C), ids (...) -> (V, C); equal ids add up, in order.
 Tensor scatter_add_rows(const Tensor& x, const Tensor& ids, int64_t V);
+// The same in one dimension of any x, for ids (N): y[.., n, ..] = x[.., ids[n], ..].
+Tensor index_select(const Tensor& x, int dim, const Tensor& ids);
+// y = x, then y[.., ids[n], ..] += src[.., n, ..].
+Tensor index_add(const Tensor& x, int dim, const Tensor& ids, const Tensor& src);
+// y[i, j, k] = x[i, index[i, j, k], k] for dim = 1; index is no larger than x but in dim.
+Tensor gather(const Tensor& x, int dim, const Tensor& index);
+// y = x, then y[i, index[i, j, k], k] += src[i, j, k]; equal indices add up, in order.
+Tensor scatter_add(const Tensor& x, int dim, const Tensor& index, const Tensor& src);
+// gather, of x and index broadcast to one shape but in dim.
+Tensor take_along(const Tensor& x, const Tensor& index, int dim);
+// y[.., c] = ids[..] == c: (...) -> (..., classes); no gradient.
+Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype = kFloat32);
 
 // Each element is 0 with probability p, else x / (1 - p); takes numel random numbers from rng.
 Tensor dropout(const Tensor& x, double p, Generator& rng);

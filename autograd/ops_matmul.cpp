@@ -67,6 +67,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) {
   CHECK_ARG(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1),
             "linear: wanted x (..., K) and w (N, K); got x ", x.shape(), " and w ", w.shape(),
             "; w has a row for each output");
+  CHECK_ARG(is_floating(x.dtype()), "linear: wanted float32 or float64; got ", name(x.dtype()));
   const auto check_dtype = [&](const char* of, const Tensor& other) {
     CHECK_ARG(other.dtype() == x.dtype(), "linear: one dtype wanted; got x ", name(x.dtype()), " ",
               x.shape(), " and ", of, " ", name(other.dtype()), " ", other.shape(),
@@ -95,6 +96,15 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) {
     if (needs_input_grad(1)) dw = matmul(transpose(as_rows(dy), 0, 1), as_rows(x()));  // (N, K)
     return TensorList{dx, dw, needs_input_grad(2) ? dy : Tensor()};
   });
+}
+
+Tensor outer(const Tensor& a, const Tensor& b) {
+  CHECK_ARG(a.dim() == 1 && b.dim() == 1, "outer: wanted a (M) and b (N); got a ", a.shape(),
+            " and b ", b.shape(), "; reshape them to (-1)");
+  CHECK_ARG(a.dtype() == b.dtype() && is_floating(a.dtype()),
+            "outer: one floating dtype wanted; got a ", name(a.dtype()), " and b ", name(b.dtype()),
+            "; convert one of them");
+  return unsqueeze(a, 1) * b;
 }
 
 }  // namespace pellucid

@@ -20,6 +20,10 @@ void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
   CHECK_ARG(g.shape() == w.shape() && m.shape() == w.shape() && v.shape() == w.shape(),
             "adamw_: g, m and v must have w's shape; got w ", w.shape(), ", g ", g.shape(), ", m ",
             m.shape(), ", v ", v.shape());
+  CHECK_ARG(is_floating(w.dtype()) && g.dtype() == w.dtype() && m.dtype() == w.dtype() &&
+                v.dtype() == w.dtype(),
+            "adamw_: one floating dtype wanted; got w ", name(w.dtype()), ", g ", name(g.dtype()),
+            ", m ", name(m.dtype()), ", v ", name(v.dtype()), "; astype() converts");
   CHECK_ARG(w.is_contiguous() && m.is_contiguous() && v.is_contiguous(),
             "adamw_: w, m and v must be contiguous; got strides w ", w.strides(), ", m ",
             m.strides(), ", v ", v.strides());
@@ -52,7 +56,9 @@ static double scaled_norm(const TensorList& grads, double scale) {
 
 double grad_norm(const TensorList& grads) {
   for (std::size_t i = 0; i < grads.size(); ++i)
-    CHECK_ARG(grads[i].defined(), "grad_norm: gradient ", i, " is undefined");
+    CHECK_ARG(grads[i].defined() && is_floating(grads[i].dtype()), "grad_norm: gradient ", i,
+              " must be float32 or float64; it is ",
+              grads[i].defined() ? name(grads[i].dtype()) : "undefined");
 
   // Squares of floats neither overflow in double nor vanish. Those of doubles may: then scale
   // first.

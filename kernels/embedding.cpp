@@ -14,7 +14,7 @@ void embedding(T* y, const T* w, const int64_t* ids, int64_t N, int64_t C) {
     for (int64_t n = begin; n < end; ++n) std::copy_n(w + ids[n] * C, C, y + n * C);
   });
 }
-INSTANTIATE(embedding);
+INSTANTIATE_ANY(embedding);
 
 // Sort the rows by id (counting sort: stable), then sum each id's rows in registers, kColumns at a
 // time. A block of columns belongs to one thread and each sum runs in order: the same bytes for any

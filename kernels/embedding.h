@@ -6,7 +6,7 @@
 
 namespace pellucid {
 
-KERNEL(embedding, T* y, const T* w, const int64_t* ids, int64_t N, int64_t C);
+KERNEL(embedding, T* y, const T* w, const int64_t* ids, int64_t N, int64_t C);  // any dtype
 KERNEL(scatter_add_rows, T* y, const T* x, const int64_t* ids, int64_t N, int64_t C, int64_t V);
 
 }  // namespace pellucid

@@ -109,15 +109,22 @@ std::vector<ErrorSample> adamw_errors() {
        },
        "adamw_: w, m and v must be contiguous; got strides w (1, 3), m (2, 1), v (2, 1)"},
       {[] { adamw_(full({2}, 1, kFloat32), f64({2}), f64({2}), f64({2}), {}); },
-       "adamw: wanted float32; got a float64 tensor of shape (2)"},
+       "adamw_: one floating dtype wanted; got w float32, g float64, m float64, v float64; "
+       "astype() converts"},
   };
 }
 
 }  // namespace
 
 std::vector<OpRow> rows_optim() {
-  OpRow w = adamw_row("adamw_", kW);
+  OpRow w = adamw_row("adamw_", kW), m = adamw_row("adamw_ mean", kM),
+        v = adamw_row("adamw_ square", kV);
   w.errors = adamw_errors();
+  m.errors = {{[] { adamw_(f64({2}), f64({2}), f64({3}), f64({2}), {}); },
+               "adamw_: g, m and v must have w's shape; got w (2), g (2), m (3), v (2)"}};
+  v.errors = {{[] { adamw_(f64({2}), f64({2}), f64({2}), full({2}, 1), {}); },
+               "adamw_: one floating dtype wanted; got w float64, g float64, m float64, v "
+               "float32; astype() converts"}};
   const auto norm_of = [](L x) { return full({}, grad_norm(x), x[0].dtype()); };
   const auto norm_by_loop = [](L x) {
     long double total = 0;  // a serial sum in double would itself be off by more than the op
@@ -127,8 +134,8 @@ std::vector<OpRow> rows_optim() {
   };
   return {
       w,
-      adamw_row("adamw_ mean", kM),
-      adamw_row("adamw_ square", kV),
+      m,
+      v,
       {.name = "grad_norm",
        .op = norm_of,
        .samples = {{in({3}), in({2, 2})},
@@ -146,9 +153,13 @@ std::vector<OpRow> rows_optim() {
        .errors = {{[] {
                      grad_norm({f64({2}), Tensor()});
                    },
-                   "grad_norm: gradient 1 is undefined"},
+                   "grad_norm: gradient 1 must be float32 or float64; it is undefined"},
                   {[] { grad_norm({full({2}, 1, kInt64)}); },
-                   "sum_squares: wanted float32 or float64; got int64"}},
+                   "grad_norm: gradient 0 must be float32 or float64; it is int64"},
+                  {[] {
+                     grad_norm({f64({2}), full({2}, 1, kBool)});
+                   },
+                   "grad_norm: gradient 1 must be float32 or float64; it is bool"}},
        .no_gradient = "a number, not a tensor"},
   };
 }

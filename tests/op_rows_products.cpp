@@ -1,5 +1,5 @@
-// The rows of the products: matmul, linear (tests/op_table.h). Their reference multiplies all the
-// pairs and adds them with sum().
+// The rows of the products: matmul, linear, outer (tests/op_table.h). The reference multiplies all
+// the pairs and adds them with sum().
 #include <algorithm>
 
 #include "op_table.h"
@@ -81,6 +81,10 @@ OpRow matmul_row() {
          matmul(full({2, 3}, 1), full({3, 2}, 1, kFloat64));
        },
        "matmul: one dtype wanted; got a float32 (2, 3) and b float64 (3, 2); convert one of them"},
+      {[] {
+         matmul(full({2, 3}, 1, kInt64), full({3, 2}, 1, kInt64));
+       },
+       "matmul: wanted float32 or float64; got int64"},
   };
   return row;
 }
@@ -116,6 +120,36 @@ OpRow linear_row(bool bias) {
   return row;
 }
 
+OpRow outer_row() {
+  OpRow row{.name = "outer",
+            .op = [](L x) { return outer(x[0], x[1]); },
+            .y = relative(1),
+            .dx = terms(2.01),  // products, added in double
+            .reference =
+                [](L x) {
+                  std::vector<double> y;
+                  for (double a : x[0].to_vector())
+                    for (double b : x[1].to_vector()) y.push_back(a * b);
+                  return from_vector(y, {x[0].size(0), x[1].size(0)}, kFloat64);
+                },
+            .errors = {{[] {
+                          outer(ones({2, 3}), ones({2}));
+                        },
+                        "outer: wanted a (M) and b (N); got a (2, 3) and b (2); reshape them to "
+                        "(-1)"},
+                       {[] { outer(ones({}), ones({2})); },
+                        "outer: wanted a (M) and b (N); got a () and b (2); reshape them to (-1)"},
+                       {[] { outer(ones({2}), ones({2}, kFloat64)); },
+                        "outer: one floating dtype wanted; got a float32 and b float64; convert "
+                        "one of them"},
+                       {[] { outer(ones({2}, kInt64), ones({2}, kInt64)); },
+                        "outer: one floating dtype wanted; got a int64 and b int64; convert one "
+                        "of them"}}};
+  for (const auto& [M, N] : {std::pair{1, 1}, {5, 3}, {3, 0}, {0, 2}, {2, 17}, {31, 33}, {1, 129}})
+    row.samples.push_back({in({M}), in({N})});
+  return row;
+}
+
 }  // namespace
 
 std::vector<OpRow> rows_products() {
@@ -139,7 +173,18 @@ std::vector<OpRow> rows_products() {
        },
        "linear: one dtype wanted; got x float32 (2, 3) and b float64 (4); convert one of them"},
   };
-  return {matmul_row(), linear_with_bias, linear_row(false)};
+  OpRow linear_without_bias = linear_row(false);
+  linear_without_bias.errors = {
+      {[] {
+         linear(full({}, 1), full({3, 1}, 1), {});
+       },
+       "linear: wanted x (..., K) and w (N, K); got x () and w (3, 1); w has a row for each "
+       "output"},
+      {[] {
+         linear(full({2, 3}, 1, kInt64), full({4, 3}, 1, kInt64), {});
+       },
+       "linear: wanted float32 or float64; got int64"}};
+  return {matmul_row(), linear_with_bias, linear_without_bias, outer_row()};
 }
 
 }  // namespace pellucid

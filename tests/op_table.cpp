@@ -8,7 +8,7 @@ namespace pellucid {
 std::vector<OpRow> all_rows() {
   std::vector<OpRow> all;
   for (auto rows : {rows_elementwise, rows_reduce, rows_shape, rows_index, rows_fused,
-                    rows_products, rows_attention, rows_optim})
+                    rows_products, rows_attention, rows_optim, rows_conv})
     for (OpRow& row : rows()) all.push_back(std::move(row));
   return all;
 }

@@ -77,7 +77,7 @@ struct OpRow {
 };
 
 std::vector<OpRow> rows_elementwise(), rows_reduce(), rows_shape(), rows_index(), rows_fused(),
-    rows_products(), rows_attention(), rows_optim();
+    rows_products(), rows_attention(), rows_optim(), rows_conv();
 std::vector<OpRow> all_rows();
 
 }  // namespace pellucid
