@@ -161,7 +161,8 @@ static std::vector<OpRow> rows_choices() {
                    "equal() or greater()"},
                   {[] { where(ones({2}, kBool), ones({2}), ones({2}, kInt64)); },
                    "where: wanted two tensors of one dtype; got float32 of shape (2) and int64 of "
-                   "shape (2); use astype()"}}},
+                   "shape (2); use astype()"}},
+       .zero_gradient = "the third input is there for the shape of the mask"},
       {.name = "equal",
        .op = [](L x) { return truth(equal(x[0], x[1]), x[0]); },
        .samples = signs,

@@ -73,6 +73,7 @@ struct OpRow {
   std::string no_gradient = "";          // the result has no history (equal, row_max, adamw_)
   std::string no_second_order = "";      // the gradient is not differentiable
   std::string no_float32 = "";           // no bound is known
+  std::string zero_gradient = "";        // by some input it is 0 for all samples
   std::string layout_changes_bits = "";  // another layout is summed in another order
 };
 

@@ -91,8 +91,12 @@ TEST_CASE("one wrong element among many is named, with both numbers") {
   CHECK(r.input == 1);
   CHECK(r.element == 4);
   CHECK(r.analytic - r.numeric == doctest::Approx(0.5));
-  CHECK(r.message().rfind("gradcheck: input 1, element 4: analytic ", 0) == 0);
+  CHECK(r.message().rfind("gradcheck: a chain of 4 ops that ends in mul: input 1 of shape (2, 3), "
+                          "element (1, 1): analytic ",
+                          0) == 0);
+  CHECK(r.message().find("; 1 of 7 derivatives are wrong") != std::string::npos);
   CHECK(r.elements == 7);
+  CHECK(r.wrong == 1);
 }
 
 TEST_CASE("a missing gradient counts as zero") {
@@ -142,9 +146,114 @@ TEST_CASE("what cannot be checked is refused") {
       "gradcheck: the function gives two results for the same inputs; make its random numbers "
       "inside it, from a fixed seed");
   const auto blind = [](L in) { return in[0] * 0.0; };
-  CHECK(gradcheck(blind, {random_leaf({2}, 1)}).passed);
-  CHECK(gradcheck(blind, {random_leaf({2}, 1)}, {.refuse_zero = true}).message() ==
-        "gradcheck: every derivative by input 0 is 0: these inputs show nothing");
+  CHECK(gradcheck(blind, {random_leaf({2}, 1)}).message() ==
+        "gradcheck: every derivative by input 0 is 0: these inputs show nothing; choose others, or "
+        "refuse_zero = false if it must be 0");
+  const GradcheckResult let_through =
+      gradcheck(blind, {random_leaf({2}, 1)}, {.refuse_zero = false});
+  CHECK(let_through.passed);
+  CHECK(let_through.zero_inputs == std::vector<std::size_t>{0});
+  const GradcheckResult one_of_two = gradcheck([](L in) { return in[0] + in[1] * 0.0; },
+                                               {random_leaf({2}, 1), random_leaf({2}, 2)});
+  CHECK(!one_of_two.passed);
+  CHECK(one_of_two.zero_inputs == std::vector<std::size_t>{1});
+  // Nothing to see is no fault: no elements, or none of the result.
+  CHECK(gradcheck(f, {random_leaf({0}, 1)}).passed);
+  CHECK(gradcheck([](L in) { return in[0] + in[1]; }, {random_leaf({2, 0}, 1), random_leaf({1}, 2)})
+            .passed);
+  // Where the gradient is not 0, that is the fault to name.
+  const GradcheckResult wrong = gradcheck(
+      [](L in) {
+        return record("flat", full({2}, 1, kFloat64), {in[0]},
+                      [](const Tensor& dy) { return TensorList{dy}; });
+      },
+      {random_leaf({2}, 1)});
+  CHECK(wrong.message().find("numeric 0; they differ by") != std::string::npos);
+}
+
+// ---- Kinks.
+
+static Tensor relu_of(const Tensor& x, double slope_at_0 = 0) {
+  const Tensor zero = full({}, 0, kFloat64), one = full({}, 1, kFloat64);
+  const Tensor y = where(greater(x.detach(), zero), x.detach(), zero);
+  return record("relu_of", y, {x}, [=](const Tensor& dy) {
+    const Tensor at_0 = where(equal(x.detach(), zero), full({}, slope_at_0, kFloat64), zero);
+    return TensorList{dy * where(greater(x.detach(), zero), one, at_0)};
+  });
+}
+static Tensor leaf(const std::vector<double>& values, const Shape& shape) {
+  return from_vector(values, shape, kFloat64).set_requires_grad(true);
+}
+
+TEST_CASE("an element on a kink is counted and named; any slope between its sides is right") {
+  const Tensor x = leaf({-1, 2, 0.5, -3, 0, 1}, {2, 3});
+  for (const double slope : {0.0, 0.5, 1.0}) {
+    const GradcheckResult r = gradcheck([&](L in) { return relu_of(in[0], slope); }, {x});
+    CHECK_MESSAGE(r.passed, r.message());
+    CHECK(r.kinks == 1);
+    CHECK(r.message().find(
+              "; on kinks: 1: element (1, 1) of input 0 sits on a kink: the sum of the result has "
+              "slope 0 to the left and 1 to the right; move it by more than 2h = 0.002") !=
+          std::string::npos);
+  }
+  for (const double slope : {-0.1, 1.1, std::nan("")}) {
+    const GradcheckResult r = gradcheck([&](L in) { return relu_of(in[0], slope); }, {x});
+    CHECK(!r.passed);
+    CHECK(r.element == 4);
+    CHECK(r.wrong == 1);
+  }
+  // Symmetric, so that central differences do not see it.
+  const auto magnitude = [](L in) { return sqrt(in[0] * in[0]); };
+  const GradcheckResult r = gradcheck(magnitude, {x});
+  CHECK(r.kinks == 1);
+  // A jump.
+  const auto step = [](L in) {
+    const Tensor zero = full({}, 0, kFloat64), one = full({}, 1, kFloat64);
+    return in[0] + where(greater(in[0], zero), one, zero);
+  };
+  CHECK(gradcheck(step, {x}).kinks == 1);
+}
+
+TEST_CASE("a kink or a pole nearby is stepped around, and excuses nothing") {
+  for (const double near : {1e-4, 7e-4, 1e-3, 2e-3 / 3, 1.9e-3, -1e-4, -1.5e-3}) {
+    const Tensor x = leaf({near, 2, -1}, {3});
+    const GradcheckResult r = gradcheck([](L in) { return relu_of(in[0]); }, {x});
+    CHECK_MESSAGE(r.passed, near, ": ", r.message());
+    CHECK(r.kinks == 0);
+    CHECK(!gradcheck([](L in) { return relu_of(in[0]) * 1.0 + scaled_exp(in[0], 1 + 1e-6); }, {x})
+               .passed);
+  }
+  CHECK(gradcheck([](L in) { return log(in[0]); }, {leaf({1.5e-3, 1}, {2})}).passed);
+  // At a kink, but the fault is elsewhere too.
+  const Tensor x = leaf({0, 2, -1, 0.5}, {4});
+  const GradcheckResult r =
+      gradcheck([](L in) { return relu_of(in[0]) * 1.0 + scaled_exp(in[0], 1.5); }, {x});
+  CHECK(!r.passed);
+  CHECK(r.wrong >= 3);
+  CHECK(r.kinks == 1);
+}
+
+TEST_CASE("smooth functions have no kinks, however much they bend") {
+  for (const double scale : {1e-3, 1.0, 30.0, 1000.0}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      const Tensor x =
+          (random_leaf({5}, seed).detach() / std::max(scale, 1.0)).set_requires_grad(true);
+      const auto f = [&](L in) { return exp(in[0] * scale) + tanh(in[0] * scale) * in[0]; };
+      CHECK(gradcheck(f, {x}).kinks == 0);
+      const auto wrong = [&](L in) { return f(in) + scaled_exp(in[0], 1 + 1e-4); };
+      CHECK(!gradcheck(wrong, {x}).passed);
+    }
+  }
+}
+
+TEST_CASE("mostly kinks show nothing") {
+  const GradcheckResult r =
+      gradcheck([](L in) { return relu_of(in[0]); }, {leaf({0, 2, 0, 0}, {2, 2})});
+  CHECK(!r.passed);
+  CHECK(r.kinks == 3);
+  CHECK(r.message().rfind("gradcheck: 3 of 4 elements sit on kinks; choose others; on kinks: 3: "
+                          "element (0, 0) of input 0",
+                          0) == 0);
 }
 
 TEST_CASE("an input is restored when the function throws") {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 
@@ -110,12 +111,14 @@ static int64_t elements(const Sample& sample) {
 
 // ---- The walk.
 
+static std::string op_of(const OpRow& row) { return row.name.substr(0, row.name.find(' ')); }
+
 // Calls check(row, sample) for each sample of each row; an exception fails that sample only.
 template <class Check>
 static void for_each_sample(Check check) {
   const char* only = std::getenv("PELLUCID_OP");
   for (const OpRow& row : all_rows()) {
-    if (only && row.name.substr(0, row.name.find(' ')) != only) continue;
+    if (only && op_of(row) != only) continue;
     for (std::size_t s = 0; s < row.samples.size(); ++s) {
       INFO("row ", row.name, ", sample ", s);
       try {
@@ -165,6 +168,7 @@ static void check_same(const char* what, const Run& a, const Run& b) {
 
 TEST_CASE("gradcheck: every row, every sample, every layout") {
   int64_t cases = 0, compared = 0;
+  std::map<std::string, std::set<std::size_t>> inputs, moved;  // with a derivative other than 0
   for_each_sample([&](const OpRow& row, const Sample& sample) {
     if (!row.no_gradient.empty()) {
       const Tensor y = row.op(leaves(sample, kContiguous, kFloat64));
@@ -174,9 +178,17 @@ TEST_CASE("gradcheck: every row, every sample, every layout") {
     if (elements(sample) > kDifferences) return;
     const auto check = [&](const std::function<Tensor(L)>& f, const TensorList& x,
                            const char* what) {
-      const GradcheckResult r = gradcheck(f, x);
+      const GradcheckResult r = gradcheck(f, x, {.refuse_zero = false});
       CHECK_MESSAGE(r.passed, what, ": ", r.message());
+      CHECK_MESSAGE(r.kinks == 0, what, ": ", r.message());
       ++cases, compared += r.elements;
+      const auto& zero = r.zero_inputs;
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        inputs[op_of(row)].insert(i);
+        if (x[i].numel() > 0 && x[i].requires_grad() &&
+            std::find(zero.begin(), zero.end(), i) == zero.end())
+          moved[op_of(row)].insert(i);
+      }
     };
     for (Layout layout : kLayouts)
       if (layout != kOddOnes || has_size_one(sample))
@@ -206,6 +218,11 @@ TEST_CASE("gradcheck: every row, every sample, every layout") {
     };
     if (any) check(repeated, leaves(parts, kContiguous, kFloat64), "expanded");
   });
+  std::map<std::string, std::string> reasons;
+  for (const OpRow& row : all_rows()) reasons[op_of(row)] += row.zero_gradient;
+  for (const auto& [op, all] : inputs)
+    CHECK_MESSAGE((moved[op] == all) == reasons[op].empty(), "the rows of ", op,
+                  ": by some input each derivative is 0: choose other samples or give a reason");
   figure("gradcheck, cases", cases);
   figure("gradcheck, derivatives compared", compared);
 }
@@ -440,7 +457,7 @@ TEST_CASE("every op of ops.h has a row, and every row an op") {
   CHECK(ops.size() >= 40);
   int64_t samples = 0, table = 0;
   for (const OpRow& row : all_rows()) {
-    const std::string op = row.name.substr(0, row.name.find(' '));
+    const std::string op = op_of(row);
     rows.insert(op);
     CHECK_MESSAGE(ops.count(op), "no op of ops.h has the name of row ", row.name);
     CHECK_MESSAGE(!row.samples.empty(), "row ", row.name, " has no sample");
