@@ -1,5 +1,6 @@
 // Storage (bytes, shared by views), TensorImpl (a layout over a Storage), Tensor (the handle).
 #pragma once
+#include <atomic>
 #include <concepts>
 #include <memory>
 #include <string>
@@ -20,8 +21,9 @@ struct Storage {
   void* data;
   std::size_t bytes;
   Device device;
-  uint32_t version = 0;     // how often a kernel has written here
-  const char* writer = "";  // what wrote last: for error messages
+  std::atomic<int> savers = 0;  // how many saved tensors of a tape keep it
+  uint32_t version = 0;         // how often a kernel has written here
+  const char* writer = "";      // what wrote last: for error messages
 };
 
 struct AutogradMeta;  // defined by the autograd floor; this floor only carries the pointer

@@ -41,7 +41,7 @@ Gauge terms(double k) {
     for (const Tensor& a : call.x) x.push_back(magnitude(a).set_requires_grad(true));
     const Tensor y = call.op(x);
     if (!call.dy.defined()) return TensorList{scaled(y, k)};
-    TensorList G = grad(y, x, magnitude(call.dy));
+    TensorList G = grad(y, x, magnitude(call.dy), {.allow_unused = true});
     for (Tensor& dx : G)
       if (dx.defined()) dx = scaled(dx, k);
     return G;

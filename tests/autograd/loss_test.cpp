@@ -55,7 +55,8 @@ TEST_CASE("targets changed after the loss are noticed, not followed out of bound
   copy_(targets, full({2}, 1000, kInt64));
   CHECK_THROWS_WITH(loss.backward(),
                     "cross_entropy: needs for its backward a tensor of shape (2) that copy_ has "
-                    "changed in place since (version 2, saved at 1)");
+                    "changed in place since (version 2, saved at 1); change a copy of it, as x * "
+                    "1.0 is, or use an op that is not in place");
 }
 
 TEST_CASE("cross_entropy's backward takes memory for the gradient only") {

@@ -12,10 +12,13 @@ KERNEL(test_affine, T* y, Strided<const T> x, const T* w, int64_t N, double s);
 KERNEL(test_mask, Strided<T> y, Strided<const bool> mask, const int64_t* ids, bool invert);
 KERNEL(test_move, Strided<T> y, const T* x);
 
+static int runs = 0;
+
 namespace cpu {
 
 template <class T>
 void test_affine(T* y, Strided<const T> x, const T* w, int64_t N, double s) {
+  ++runs;
   for (int64_t i = 0; i < N; ++i) y[i] = T(s) * x[i] + (w ? w[i] : T(0));
 }
 INSTANTIATE(test_affine);
@@ -28,6 +31,7 @@ INSTANTIATE(test_mask);
 
 template <class T>
 void test_move(Strided<T> y, const T* x) {
+  ++runs;
   for (int64_t i = 0; i < y.numel; ++i) y[i] = x[i];
 }
 INSTANTIATE_ANY(test_move);
@@ -55,6 +59,18 @@ TEST_CASE("numbers, strided and packed operands, optional ones") {
   }
   const Tensor none = empty({0, 3});
   affine(none, none, none, 1);
+}
+
+TEST_CASE("a kernel with nothing to write is not called, but its arguments are checked") {
+  const Tensor none = empty({0, 3}), some = empty({2, 3});
+  runs = 0;
+  affine(none, none, some, 1);
+  LAUNCH_ANY(none, test_move, none, none);
+  CHECK(runs == 0);
+  CHECK_THROWS_AS(affine(none, none, empty({3}, kFloat64), 1), std::invalid_argument);
+  affine(some, some, Tensor(), 1);
+  LAUNCH_ANY(some, test_move, some, some);
+  CHECK(runs == 2);
 }
 
 TEST_CASE("what is written has its version raised and its writer named; what is read has not") {
