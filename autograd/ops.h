@@ -43,9 +43,31 @@ int axis(const char* op, int dim, const Tensor& x);
 
 // Reductions. The dimensions go, or stay with size 1 if keepdim.
 Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
-Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // NaN if of none
 Tensor sum_to(const Tensor& x, const Shape& shape);  // sums what expand repeated
-Tensor row_max(const Tensor& x);                     // (..., C) -> (..., 1); no gradient
+Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // NaN if of none
+Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // 1 if of none
+// sum (x - mean)^2 / (n - correction), and its root (C++ owns the name std); NaN if n = correction
+Tensor var(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
+Tensor stddev(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
+// (sum |x|^p)^(1/p), p = 1, 2 or inf; its gradient is 0 where it is 0
+Tensor norm(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double p = 2);
+Tensor logsumexp(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // log sum e^x
+// The largest and the smallest, NaN if there is one. Of equals, amax, amin, max(x) and min(x) give
+// each an even share of the gradient, max and min over a dimension all of it to the first.
+Tensor amax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor amin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor max(const Tensor& x);
+Tensor min(const Tensor& x);
+Tensor max(const Tensor& x, int dim, bool keepdim = false);
+Tensor min(const Tensor& x, int dim, bool keepdim = false);
+// Where they are: int64, the first of equals, the first NaN; of all elements in row-major order.
+Tensor argmax(const Tensor& x);
+Tensor argmin(const Tensor& x);
+Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
+Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: no x is 0
+Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: not all x are 0
+Tensor cumsum(const Tensor& x, int dim);  // y_i = x_0 + ... + x_i
 
 // Shapes. Negative dimensions count from the end.
 Tensor identity(const Tensor& x);                            // x, as a node of its own
@@ -56,11 +78,30 @@ Tensor transpose(const Tensor& x, int a, int b);         // swaps two dimensions
 Tensor permute(const Tensor& x, const std::vector<int>& order);  // y.size(d) = x.size(order[d]); a view
 Tensor squeeze(const Tensor& x, int dim);                // drops a dimension of size 1; a view
 Tensor unsqueeze(const Tensor& x, int dim);              // adds a dimension of size 1; a view
-// Elements start, start + step, ... below end of one dimension; a view.
+// Elements start, start + step, ... below end of one dimension; a view. Negative ones count from the
+// end, kEnd is the end.
+constexpr int64_t kEnd = INT64_MAX;
 Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end, int64_t step = 1);
+Tensor select(const Tensor& x, int dim, int64_t index);  // one index of dim, which goes; a view
 // The adjoint of slice: zeros of size `size` in dim, with x at start, start + step, ...
 Tensor unslice(const Tensor& x, int dim, int64_t size, int64_t start, int64_t step = 1);
 Tensor contiguous(const Tensor& x);                      // x, or a row-major copy
+
+// Tensors from tensors.
+Tensor cat(const TensorList& list, int dim = 0);    // one after another along dim
+Tensor stack(const TensorList& list, int dim = 0);  // the same along a new dimension
+TensorList split(const Tensor& x, int64_t size, int dim = 0);  // views; the last may be shorter
+TensorList chunk(const Tensor& x, int64_t n, int dim = 0);  // split by size / n rounded up: at most n
+struct Padding {
+  int64_t before, after;
+};
+// Adds `value` around x: one pair a dimension, for the last dimensions in their order.
+Tensor pad(const Tensor& x, const std::vector<Padding>& padding, double value = 0);
+Tensor flip(const Tensor& x, const Dims& dims);         // in reverse order
+Tensor repeat(const Tensor& x, const Shape& counts);    // x side by side; more counts: in front
+Tensor tril(const Tensor& x, int64_t diagonal = 0);     // x_ij where j <= i + diagonal, else 0
+Tensor triu(const Tensor& x, int64_t diagonal = 0);     // x_ij where j >= i + diagonal, else 0
+Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // value where mask, else x
 
 // Products.
 Tensor matmul(const Tensor& a, const Tensor& b);  // (..., M, K) (..., K, N) -> (..., M, N)
@@ -114,7 +155,8 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype = kFloat32);
 Tensor dropout(const Tensor& x, double p, Generator& rng);
 
 // Fused: one kernel each way.
-Tensor softmax(const Tensor& x);   // exp(x) / sum(exp(x)) over the last dimension
+Tensor softmax(const Tensor& x, int dim = -1);      // e^x / sum e^x; NaN in a row of -inf
+Tensor log_softmax(const Tensor& x, int dim = -1);  // x - log sum e^x
 Tensor gelu(const Tensor& x);      // x/2 (1 + erf(x / sqrt(2)))
 Tensor gelu_tanh(const Tensor& x);  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 // (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; weight (C), bias (C) or none
@@ -177,7 +219,8 @@ double grad_norm(const TensorList& grads);  // sqrt of the sum of all squares, w
 
 // The same, defined in plain ops.
 namespace plain {
-Tensor softmax(const Tensor& x);
+Tensor softmax(const Tensor& x, int dim = -1);
+Tensor log_softmax(const Tensor& x, int dim = -1);
 Tensor gelu(const Tensor& x);
 Tensor gelu_tanh(const Tensor& x);
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);

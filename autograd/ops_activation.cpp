@@ -3,33 +3,9 @@
 
 #include "autograd/ops.h"
 #include "kernels/gelu.h"
-#include "kernels/softmax.h"
 #include "tensor/launch.h"
 
 namespace pellucid {
-
-Tensor plain::softmax(const Tensor& x) {
-  // softmax(x) = softmax(x - a) for any a, so the maximum needs no gradient.
-  Tensor e = exp(x - row_max(x));  // (..., C)
-  return e / sum(e, -1, true);     // (..., C)
-}
-
-Tensor softmax(const Tensor& x) {
-  CHECK_ARG(x.dim() >= 1 && x.size(-1) > 0,
-            "softmax: x must have a last dimension of at least 1; got x ", x.shape());
-  const int64_t C = x.size(-1), N = x.numel() / C;
-  Tensor y = empty_like(x);  // (..., C)
-  LAUNCH(x, softmax_forward, y, x, N, C);
-
-  // backward: dx = y (dy - sum_c dy y). It saves y alone, so create_graph takes the formula, not
-  // vjp, which would need x.
-  return record("softmax", y, {x}, [y = SavedTensor(y), N, C](const Tensor& dy) {
-    if (grad_enabled()) return TensorList{y() * (dy - sum(dy * y(), -1, true))};
-    Tensor dx = empty_like(dy);  // (..., C)
-    LAUNCH(dy, softmax_backward, dx, dy, y(), N, C);
-    return TensorList{dx};
-  });
-}
 
 // Beyond 40 both gelus are x, below -40 0, in every dtype. There x is held, for what is inside
 // overflows or becomes inf * 0.

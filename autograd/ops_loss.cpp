@@ -47,7 +47,7 @@ Tensor plain::cross_entropy(const Tensor& logits, const Tensor& targets, int64_t
   // What an ignored row holds, maybe NaN, must not be read: 0 times it would be NaN too. The
   // maximum only keeps exp in range: it needs no gradient.
   Tensor x = embedding(reshape(logits, {targets.numel(), V}), from_vector(counted, {M}));  // (M, V)
-  Tensor top = row_max(x);                                                                 // (M, 1)
+  Tensor top = amax(x.detach(), -1, true);  // (M, 1)
   Tensor lse = top + log(sum(exp(x - top), -1, true));                                     // (M, 1)
   Tensor picked = embedding(reshape(x, {M * V, 1}), from_vector(picks, {M}));              // (M, 1)
   return sum(lse - picked) / static_cast<double>(std::max<int64_t>(M, 1));                 // ()

@@ -1,6 +1,11 @@
 // Reductions over any dimensions. Each backward is written in ops, so one lambda serves every order
 // of derivative.
+#include <algorithm>
+#include <cmath>
+
 #include "autograd/ops.h"
+#include "kernels/amax.h"
+#include "kernels/cumsum.h"
 #include "kernels/sum.h"
 #include "tensor/launch.h"
 
@@ -88,16 +93,199 @@ Tensor mean(const Tensor& x, const Dims& dims, bool keepdim) {
   return summed(x, mask, reduced_shape(x, mask, keepdim)) / static_cast<double>(count(x, mask));
 }
 
-Tensor row_max(const Tensor& x) {
-  CHECK_ARG(
-      x.dim() >= 1 && x.size(-1) > 0,
-      "row_max: the last dimension must have elements, the largest of none is undefined; got ",
-      x.shape());
-  Shape shape = x.shape();
-  shape[-1] = 1;
-  Tensor y = empty_like(x, shape);  // (..., 1)
-  LAUNCH(x, row_max, y, x, y.numel(), x.size(-1));
+// ---- Products.
+
+// By halves: the first half of the factors times the second, until one is left. So the gradient is
+// made of products alone and right beside zeros, in every order.
+Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
+  const unsigned mask = floating_mask("prod", x, dims);
+  std::vector<int> order;
+  for (unsigned last : {0u, 1u})
+    for (int d = 0; d < x.dim(); ++d)
+      if ((mask >> d & 1) == last) order.push_back(d);
+  int64_t M = count(x, mask);
+  Tensor y = reshape(permute(x, order), {reduced_shape(x, mask, false).numel(), M});  // (N, M)
+  while (M != 1) {
+    if (M == 0 || M % 2 == 1) y = pad(y, {{0, 1}}, 1), ++M;
+    if (M > 1) y = slice(y, 1, 0, M / 2) * slice(y, 1, M / 2, M), M /= 2;  // (N, M / 2)
+  }
+  return reshape(y, reduced_shape(x, mask, keepdim));
+}
+
+// ---- The largest and the smallest.
+
+static unsigned nonempty_mask(const char* op, const Tensor& x, const Dims& dims) {
+  const unsigned mask = floating_mask(op, x, dims);
+  CHECK_ARG(count(x, mask) > 0, op, ": there is none among no elements; got shape ", x.shape());
+  return mask;
+}
+
+// backward: the elements that equal y share dy evenly. The smallest of x is -(the largest of -x).
+static Tensor extreme(const char* op, const Tensor& x, unsigned mask, bool keepdim, bool largest) {
+  if (!largest) return neg(extreme(op, neg(x), mask, keepdim, true));
+  Tensor y = empty_like(x, reduced_shape(x, mask, keepdim));
+  LAUNCH(x, amax, y, masked_last(x, mask), y.numel(), count(x, mask));
+  return record(op, y, {x}, [x = SavedTensor(x), y = SavedTensor(y), mask](const Tensor& dy) {
+    const Shape one = reduced_shape(x(), mask, true);
+    const Tensor is_y = equal(x(), reshape(y(), one));
+    const Tensor part = where(is_y, full_like(dy, {}, 1), full_like(dy, {}, 0));
+    return TensorList{part * (reshape(dy, one) / summed(part, mask, one))};
+  });
+}
+
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme("amax", x, nonempty_mask("amax", x, dims), keepdim, true);
+}
+Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
+  return extreme("amin", x, nonempty_mask("amin", x, dims), keepdim, false);
+}
+Tensor max(const Tensor& x) { return extreme("max", x, nonempty_mask("max", x, {}), false, true); }
+Tensor min(const Tensor& x) { return extreme("min", x, nonempty_mask("min", x, {}), false, false); }
+
+static Tensor place(const char* op, const Tensor& x, const Dims& dims, bool keepdim, bool largest) {
+  const unsigned mask = nonempty_mask(op, x, dims);
+  Tensor y = empty(reduced_shape(x, mask, keepdim), kInt64, x.device());
+  LAUNCH(x, argmax, y, masked_last(largest ? x : neg(x.detach()), mask), y.numel(), count(x, mask));
   return y;
+}
+
+Tensor argmax(const Tensor& x) { return place("argmax", x, {}, false, true); }
+Tensor argmin(const Tensor& x) { return place("argmin", x, {}, false, false); }
+Tensor argmax(const Tensor& x, int dim, bool keepdim) {
+  return place("argmax", x, dim, keepdim, true);
+}
+Tensor argmin(const Tensor& x, int dim, bool keepdim) {
+  return place("argmin", x, dim, keepdim, false);
+}
+
+// A sum of one element and zeros is exact, and its gradient goes to that element.
+static Tensor first_extreme(const char* op, const Tensor& x, int dim, bool keepdim, bool largest) {
+  const Tensor at = place(op, x, dim, true, largest);
+  Shape along = Shape(at.shape());
+  for (int d = 0; d < x.dim(); ++d) along[d] = 1;
+  along[dim] = x.size(dim);
+  const Tensor here = equal(reshape(arange(x.size(dim)), along), at);
+  return sum(where(here, x, full_like(x, {}, 0)), dim, keepdim);
+}
+
+Tensor max(const Tensor& x, int dim, bool keepdim) {
+  return first_extreme("max", x, dim, keepdim, true);
+}
+Tensor min(const Tensor& x, int dim, bool keepdim) {
+  return first_extreme("min", x, dim, keepdim, false);
+}
+
+// ---- Deviations and lengths.
+
+// A shift does not change it: a constant row is exactly 0 away from its first element.
+static Tensor variance(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
+                       double correction) {
+  const unsigned mask = floating_mask(op, x, dims);
+  const Shape one = reduced_shape(x, mask, true);
+  const double n = static_cast<double>(count(x, mask));
+  const Tensor shifted = n > 0 ? x - alias(x, one, x.strides()) : x;
+  const Tensor d = shifted - summed(shifted, mask, one) / n;
+  return summed(d * d, mask, reduced_shape(x, mask, keepdim)) / std::max(0.0, n - correction);
+}
+
+Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
+  return variance("var", x, dims, keepdim, correction);
+}
+
+// Where the variance is 0, so is the gradient.
+Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
+  const Tensor v = variance("stddev", x, dims, keepdim, correction);
+  const Tensor zero = full_like(x, {}, 0), flat = equal(v, zero);
+  return where(flat, zero, sqrt(where(flat, full_like(x, {}, 1), v)));
+}
+
+static Tensor magnitude(const Tensor& x) {
+  const Tensor zero = full_like(x, {}, 0);
+  return where(equal(x, zero), zero, where(greater(zero, x), neg(x), x));
+}
+
+// backward: dx = dy x / y, and 0 where y is 0. Scaled by the largest |x|, no square overflows.
+static Tensor euclidean_norm(const Tensor& x, unsigned mask, bool keepdim) {
+  const Shape one = reduced_shape(x, mask, true);
+  const Tensor zero = full_like(x, {}, 0), inf = full_like(x, {}, HUGE_VAL);
+  Tensor y;
+  {
+    const NoGradGuard no_grad;
+    Tensor scale = full_like(x, one, 1);
+    if (count(x, mask) > 0) {
+      const Tensor top = extreme("norm", magnitude(x), mask, true, true);
+      scale = where(equal(top, zero), scale, where(equal(top, inf), scale, top));
+    }
+    const Tensor r = x / scale;
+    y = reshape(scale * sqrt(summed(r * r, mask, one)), reduced_shape(x, mask, keepdim));
+  }
+  return record(
+      "norm", y, {x}, [x = SavedTensor(x), y = SavedTensor(y), one, zero, inf](const Tensor& dy) {
+        const Tensor length = reshape(y(), one);
+        return TensorList{reshape(dy, one) * (x() / where(equal(length, zero), inf, length))};
+      });
+}
+
+Tensor norm(const Tensor& x, const Dims& dims, bool keepdim, double p) {
+  CHECK_ARG(p == 1 || p == 2 || p == HUGE_VAL, "norm: p must be 1, 2 or inf; got ", p);
+  if (p == 2) return euclidean_norm(x, floating_mask("norm", x, dims), keepdim);
+  if (p == 1) {
+    const unsigned mask = floating_mask("norm", x, dims);
+    return summed(magnitude(x), mask, reduced_shape(x, mask, keepdim));
+  }
+  return extreme("norm", magnitude(x), nonempty_mask("norm", x, dims), keepdim, true);
+}
+
+// backward: dx = dy e^(x - y); e^x, which is 0, in a row of -inf.
+Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
+  const unsigned mask = floating_mask("logsumexp", x, dims);
+  const Shape one = reduced_shape(x, mask, true);
+  const Tensor zero = full_like(x, {}, 0), lowest = full_like(x, {}, -HUGE_VAL);
+  Tensor y;
+  {
+    const NoGradGuard no_grad;
+    Tensor top = zero;
+    if (count(x, mask) > 0) top = extreme("logsumexp", x, mask, true, true);
+    top = where(equal(top - top, zero), top, zero);  // what is not finite shifts nothing
+    y = reshape(top + log(summed(exp(x - top), mask, one)), reduced_shape(x, mask, keepdim));
+  }
+  return record("logsumexp", y, {x},
+                [x = SavedTensor(x), y = SavedTensor(y), one, zero, lowest](const Tensor& dy) {
+                  const Tensor total = reshape(y(), one);
+                  const Tensor base = where(equal(total, lowest), zero, total);
+                  return TensorList{reshape(dy, one) * exp(x() - base)};
+                });
+}
+
+// ---- Truths: x != 0 is true, and so is NaN.
+
+// The number of zeros among the elements of mask, or of all others.
+static Tensor how_many(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
+                       bool zeros) {
+  const unsigned mask = dims.mask(op, x);
+  const Tensor is_zero = equal(x, full_like(x, {}, 0));
+  return summed(where(is_zero, scalar(zeros), scalar(!zeros)), mask,
+                reduced_shape(x, mask, keepdim));
+}
+
+Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
+  return equal(how_many("all", x, dims, keepdim, true), scalar(0));
+}
+Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
+  return greater(how_many("any", x, dims, keepdim, false), scalar(0));
+}
+
+// ---- Running sums.
+
+// backward: dx_i is the sum of all dy from i on.
+Tensor cumsum(const Tensor& x, int dim) {
+  const int at = axis("cumsum", dim, x);
+  if (at != x.dim() - 1) return transpose(cumsum(transpose(x, at, -1), -1), at, -1);
+  const int64_t C = x.size(-1);
+  Tensor y = empty_like(x);  // (..., C)
+  LAUNCH(x, cumsum, y, x, C > 0 ? x.numel() / C : 0, C);
+  return record("cumsum", y, {x},
+                [](const Tensor& dy) { return TensorList{flip(cumsum(flip(dy, -1), -1), -1)}; });
 }
 
 }  // namespace pellucid

@@ -16,14 +16,36 @@ Tensor f64(const Shape& shape, double value = 1) { return full(shape, value, kFl
 Tensor int_ones(const Shape& shape) { return full(shape, 1, kInt64); }
 Tensor row_mean(const Tensor& x) { return mean(x, -1, true); }
 
-// y_c errs by u (|x_c - m| + 2 B + c_sum + 3) of itself; the gradient by that of each y in
-// it.
+// y_c errs by u (|x_c - m| + 2 B + c_sum + 3) of itself; the gradient by that of each y in it. The
+// dimension of C is the last.
 TensorList softmax_gauge(const Call& call) {
-  const Tensor x = call.x[0].detach(), y = softmax(x), gap = row_max(x) - x;
+  const Tensor x = call.x[0].detach(), y = softmax(x), gap = amax(x, -1, true) - x;
   const double steps = 2 + sum_bound(x) + 3;
   if (!call.dy.defined()) return {y * (gap + steps)};
-  const Tensor dy = magnitude(call.dy), worst = row_max(gap) + steps;
+  const Tensor dy = magnitude(call.dy), worst = amax(gap, -1, true) + steps;
   return {y * (dy + sum(dy * y, -1, true)) * (2.0 * worst + (sum_bound(x) + 4))};
+}
+
+// (x_c - m) - log S: |x_c - m| and |log S| are rounded, S errs by p_c (|x_c - m| + 2 B) + c_sum and
+// the result by itself. The gradient dy_c - e^y_c sum dy: what e^y_c errs by, B and the sum.
+TensorList log_softmax_gauge(const Call& call) {
+  const Tensor x = call.x[0].detach(), y = log_softmax(x), gap = amax(x, -1, true) - x;
+  const Tensor log_sum = magnitude(y + gap);  // y = -gap - log S
+  const Tensor Gy = gap + magnitude(y) + log_sum + sum(exp(y) * gap, -1, true) + (4 + sum_bound(x));
+  if (!call.dy.defined()) return {Gy};
+  const Tensor dy = magnitude(call.dy);
+  return {dy + exp(y) * sum(dy, -1, true) * (Gy + (4 + sum_bound(x) + 3))};
+}
+
+// The same with the dimension `dim` last.
+Gauge along(int dim, TensorList (*gauge)(const Call&)) {
+  return [=](const Call& call) {
+    const auto turn = [dim](const Tensor& t) {
+      return t.defined() ? transpose(t.detach(), dim, -1) : t;
+    };
+    const TensorList G = gauge({call.op, {turn(call.x[0])}, turn(call.y), turn(call.dy), {}});
+    return TensorList{transpose(G[0], dim, -1)};
+  };
 }
 
 // 4 ulp above -1 and 2^-22 below; the slope within 2^-21.
@@ -85,7 +107,7 @@ TensorList cross_entropy_gauge(const Call& call, bool ignore) {
   Shape rows = x.shape();
   rows[-1] = 1;
   const Tensor counted = from_vector(counts, rows, kFloat64);
-  const Tensor log_sum = sum(p * (row_max(x) - x), -1, true) + (2 + sum_bound(x));
+  const Tensor log_sum = sum(p * (amax(x, -1, true) - x), -1, true) + (2 + sum_bound(x));
   if (!call.dy.defined()) return {sum(counted * (log_sum + 1.0)) / count + 2.0 * magnitude(call.y)};
   const Tensor is_target = from_vector(onehot, x.shape(), kFloat64);
   const Tensor terms = p * (log_sum - 2.0 * log(p) + 8.0) + 2.0 * (p + is_target);
@@ -190,9 +212,17 @@ std::vector<ErrorSample> cross_entropy_errors() {
 std::vector<OpRow> rows_fused() {
   OpRow loss = cross_entropy_row("cross_entropy", false);
   loss.errors = cross_entropy_errors();
+  OpRow ignoring = cross_entropy_row("cross_entropy ignoring rows", true);
+  ignoring.errors = {
+      {[] {
+         cross_entropy(f64({2, 3}), from_vector({-100, 3}, {2}, kInt64));
+       },
+       "cross_entropy: target of row 1 is 3; wanted a class in [0, 3) or ignore_index = -100"}};
   const auto float_only = [](const std::string& kernel) {
     return kernel + ": wanted float32 or float64; got int64";
   };
+  const std::vector<Sample> columns =
+      shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {3, 0}, {17, 2}, {129, 3}, {1000, 2}}, -3, 3);
   return {
       {.name = "softmax",
        .op = [](L x) { return softmax(x[0]); },
@@ -200,13 +230,53 @@ std::vector<OpRow> rows_fused() {
        .y = softmax_gauge,
        .dx = softmax_gauge,
        .reference = [](L x) { return plain::softmax(x[0]); },
-       .errors = {{[] { softmax(f64({})); },
-                   "softmax: x must have a last dimension of at least 1; got x ()"},
+       .errors = {{[] { softmax(f64({})); }, "softmax: dimension -1 is outside [0, 0) of shape ()"},
                   {[] {
                      softmax(f64({2, 0}));
                    },
-                   "softmax: x must have a last dimension of at least 1; got x (2, 0)"},
+                   "softmax: dimension -1 has no elements; got x (2, 0)"},
                   {[] { softmax(int_ones({2})); }, float_only("softmax_forward")}}},
+      {.name = "softmax of columns",
+       .op = [](L x) { return softmax(x[0], 0); },
+       .samples = columns,
+       .y = along(0, softmax_gauge),
+       .dx = along(0, softmax_gauge),
+       .reference = [](L x) { return plain::softmax(x[0], 0); },
+       .errors = {{[] {
+                     softmax(f64({2, 3}), 2);
+                   },
+                   "softmax: dimension 2 is outside [-2, 2) of shape (2, 3)"},
+                  {[] {
+                     softmax(f64({0, 3}), 0);
+                   },
+                   "softmax: dimension 0 has no elements; got x (0, 3)"}}},
+      {.name = "log_softmax",
+       .op = [](L x) { return log_softmax(x[0]); },
+       .samples = rows_of(-3, 3),
+       .y = log_softmax_gauge,
+       .dx = log_softmax_gauge,
+       .reference = [](L x) { return plain::log_softmax(x[0]); },
+       .errors = {{[] { log_softmax(f64({})); },
+                   "log_softmax: dimension -1 is outside [0, 0) of shape ()"},
+                  {[] {
+                     log_softmax(f64({2, 0}));
+                   },
+                   "log_softmax: dimension -1 has no elements; got x (2, 0)"},
+                  {[] { log_softmax(int_ones({2})); }, float_only("log_softmax_forward")}}},
+      {.name = "log_softmax of columns",
+       .op = [](L x) { return log_softmax(x[0], 0); },
+       .samples = columns,
+       .y = along(0, log_softmax_gauge),
+       .dx = along(0, log_softmax_gauge),
+       .reference = [](L x) { return plain::log_softmax(x[0], 0); },
+       .errors = {{[] {
+                     log_softmax(f64({2, 3}), -3);
+                   },
+                   "log_softmax: dimension -3 is outside [-2, 2) of shape (2, 3)"},
+                  {[] {
+                     log_softmax(f64({0, 3}), 0);
+                   },
+                   "log_softmax: dimension 0 has no elements; got x (0, 3)"}}},
       {.name = "gelu",
        .op = [](L x) { return gelu(x[0]); },
        .samples = rows_of(-6, 6),
@@ -233,7 +303,12 @@ std::vector<OpRow> rows_fused() {
        .samples = norm_samples(false),
        .y = layer_norm_gauge,
        .dx = layer_norm_gauge,
-       .reference = [](L x) { return plain::layer_norm(x[0], x[1], Tensor(), kEps); }},
+       .reference = [](L x) { return plain::layer_norm(x[0], x[1], Tensor(), kEps); },
+       .errors = {{[] {
+                     layer_norm(f64({2, 3}), f64({3, 1}), Tensor(), kEps);
+                   },
+                   "layer_norm: weight must have shape (C), C the last dimension of x; got x (2, "
+                   "3), weight (3, 1)"}}},
       {.name = "rms_norm",
        .op = [](L x) { return rms_norm(x[0], x[1], kEps); },
        .samples = norm_samples(false),
@@ -259,7 +334,7 @@ std::vector<OpRow> rows_fused() {
                    },
                    "rms_norm: eps must be finite and not negative; got nan"}}},
       loss,
-      cross_entropy_row("cross_entropy ignoring rows", true),
+      ignoring,
   };
 }
 

@@ -10,12 +10,6 @@ namespace pellucid {
 static const Gauge kSum = terms(1.01);
 static const char* const kOrder = "the terms are added in memory order";
 
-static std::vector<Sample> shapes(const std::vector<Shape>& list, double low = -1,
-                                  double high = 1) {
-  std::vector<Sample> samples;
-  for (const Shape& shape : list) samples.push_back({in(shape, low, high)});
-  return samples;
-}
 static const std::vector<Shape> kAny = {{},     {1},       {5},       {0, 3},       {3, 4},
                                         {2, 0}, {2, 3, 4}, {1, 4, 1}, {3, 1, 2, 2}, {33}};
 // At least two dimensions, for reductions over the first, the last, or both.
@@ -26,27 +20,6 @@ static const std::vector<Shape> kMatrices = {{3, 4},    {1, 5},    {5, 1},      
 // y, multiplied by itself: so that the second derivative is not 0 everywhere.
 static Tensor squared(const Tensor& y) { return y * y; }
 
-// Reduces the dimensions of dims with a loop: f gets the elements of each group, in order.
-using Fold = std::function<double(const std::vector<double>&)>;
-static Tensor folded(const Tensor& x, const Dims& dims, bool keepdim, const Fold& f) {
-  const unsigned mask = dims.mask("folded", x);
-  Shape shape;
-  for (int d = 0; d < x.dim(); ++d)
-    if (!(mask >> d & 1) || keepdim) shape.push_back(mask >> d & 1 ? 1 : x.size(d));
-  std::vector<std::vector<double>> groups(static_cast<std::size_t>(shape.numel()));
-  const std::vector<double> values = x.to_vector();
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    int64_t group = 0, step = 1, rest = i;
-    for (int d = x.dim() - 1; d >= 0; rest /= x.size(d--)) {
-      if (mask >> d & 1) continue;
-      group += rest % x.size(d) * step, step *= x.size(d);
-    }
-    groups[static_cast<std::size_t>(group)].push_back(values[static_cast<std::size_t>(i)]);
-  }
-  std::vector<double> y;
-  for (const std::vector<double>& group : groups) y.push_back(f(group));
-  return from_vector(y, shape, x.dtype());
-}
 static double total(const std::vector<double>& x) {
   double sum = 0;
   for (double v : x) sum += v;
@@ -178,27 +151,322 @@ static std::vector<OpRow> rows_means() {
   };
 }
 
-static std::vector<OpRow> rows_largest() {
+static double away(double x) { return x < 0 ? x - 0.4 : x + 0.4; }  // from 0
+static std::vector<Sample> apart(const std::vector<Shape>& list) {
+  std::vector<Sample> samples;
+  for (const Shape& shape : list) samples.push_back({in(shape, -1, 1, away)});
+  return samples;
+}
+
+// A product of n factors has n - 1 roundings, and so has each gradient with dy.
+static TensorList prod_gauge(const Call& call) {
+  const double n = static_cast<double>(call.x[0].numel()) /
+                   std::max<double>(1, static_cast<double>(call.y.numel()));
+  return relative(std::max(1.0, n))(call);
+}
+static double product(const std::vector<double>& x) {
+  double y = 1;
+  for (double v : x) y *= v;
+  return y;
+}
+
+static std::vector<OpRow> rows_prod() {
   return {
-      {.name = "row_max",
-       .op = [](L x) { return row_max(x[0]); },
-       .samples = shapes({{1}, {5}, {0, 3}, {3, 4}, {2, 3, 33}, {4, 1}}),
-       .y = exact(),
+      {.name = "prod",
+       .op = [](L x) { return prod(x[0]); },
+       .samples = shapes(kAny, 0.5, 1.5),
+       .y = prod_gauge,
+       .dx = prod_gauge,
+       .reference = [](L x) { return folded(x[0], {}, false, product); },
+       .errors = {{[] { prod(ones({2}, kInt64)); }, "prod: wanted float32 or float64; got int64"}}},
+      {.name = "prod dim",
+       .op = [](L x) { return prod(x[0], 0, true); },
+       .samples = apart({{5}, {1}, {0, 3}, {3, 0}, {3, 4}, {2, 3, 4}, {11, 2}, {17, 3}}),
+       .y = prod_gauge,
+       .dx = prod_gauge,
+       .reference = [](L x) { return folded(x[0], 0, true, product); },
        .errors = {{[] {
-                     row_max(ones({0, 0}));
+                     prod(ones({2, 3}), 2);
                    },
-                   "row_max: the last dimension must have elements, the largest of none is "
-                   "undefined; got (0, 0)"},
-                  {[] { row_max(ones({})); },
-                   "row_max: the last dimension must have elements, the largest of none is "
-                   "undefined; got ()"}},
-       .no_gradient = "row_max only shifts what softmax would overflow on: its value cancels"},
+                   "prod: dimension 2 is outside [-2, 2) of shape (2, 3)"}}},
+      {.name = "prod dims",
+       .op =
+           [](L x) {
+             return prod(x[0], {0, -1});
+           },
+       .samples =
+           apart({{3, 4}, {1, 5}, {5, 1}, {0, 3}, {3, 0}, {2, 3, 4}, {1, 2, 1}, {2, 1, 3, 2}}),
+       .y = prod_gauge,
+       .dx = prod_gauge,
+       .reference =
+           [](L x) {
+             return folded(x[0], {0, -1}, false, product);
+           },
+       .errors = {{[] {
+                     prod(ones({2, 3}), {0, 0});
+                   },
+                   "prod: dimension 0 of shape (2, 3) is named twice"}}},
+  };
+}
+
+// ---- Deviations.
+
+// Each c = (x - x_0) - m, m the mean of x - x_0, errs by e = |c| + |x - x_0| + 2 |m| + mean |x -
+// x_0|. So c^2 errs by 2 |c| e + c^2, their sum and the division by two roundings more; and the
+// gradient g = 2 dy c / (n - correction), from which its mean, 0 but for errors, is subtracted, by
+// 2 |dy| / (n - correction) times (4 |c| + e) and the mean of that.
+struct Deviations {
+  Tensor c, e, y;
+  double divisor;
+  Deviations(const Tensor& x, const Dims& dims, double correction) {
+    const unsigned mask = dims.mask("var", x);
+    Tensor first = x;
+    double n = 1;
+    for (int d = 0; d < x.dim(); ++d)
+      if (mask >> d & 1) first = slice(first, d, 0, 1), n *= static_cast<double>(x.size(d));
+    const Tensor a = x - first, m = mean(a, dims, true), size = mean(magnitude(a), dims, true);
+    c = a - m;
+    e = magnitude(c) + magnitude(a) + 2.0 * magnitude(m) + size;
+    divisor = n - correction;
+    y = (sum(2.0 * magnitude(c) * e + c * c, dims, true) + 2.0 * sum(c * c, dims, true)) / divisor;
+  }
+};
+static Gauge var_gauge(const Dims& dims, double correction) {
+  return [=](const Call& call) {
+    const Deviations v(call.x[0].detach(), dims, correction);
+    if (!call.dy.defined()) return TensorList{reshape(v.y, call.y.shape())};
+    const Tensor t = 4.0 * magnitude(v.c) + v.e;
+    const Tensor dy = magnitude(reshape(call.dy, v.y.shape()));
+    return TensorList{2.0 / v.divisor * dy * (t + mean(t, dims, true))};
+  };
+}
+// s = sqrt(v) errs by half as much of itself, and a rounding; the gradient is dy c / (s divisor).
+static Gauge stddev_gauge(const Dims& dims, double correction) {
+  return [=](const Call& call) {
+    const Deviations v(call.x[0].detach(), dims, correction);
+    const Tensor var = sum(v.c * v.c, dims, true) / v.divisor, s = sqrt(var);
+    const Tensor share = v.y / var / 2.0 + 1.0;
+    if (!call.dy.defined()) return TensorList{reshape(share * s, call.y.shape())};
+    const Tensor t = (6.0 + share) * magnitude(v.c) + v.e;
+    const Tensor dy = magnitude(reshape(call.dy, v.y.shape()));
+    return TensorList{dy / (s * v.divisor) * (t + mean(t, dims, true))};
+  };
+}
+static Fold spread(double correction, bool root) {
+  return [=](const std::vector<double>& x) {
+    double squares = 0;
+    for (double v : x) squares += (v - average(x)) * (v - average(x));
+    squares /= static_cast<double>(x.size()) - correction;
+    return root ? std::sqrt(squares) : squares;
+  };
+}
+
+static std::vector<OpRow> rows_deviations() {
+  return {
+      {.name = "var",
+       .op = [](L x) { return var(x[0]); },
+       .samples = shapes({{2}, {5}, {3, 4}, {2, 3, 4}, {1, 4, 1}, {33}, {17, 3}}),
+       .y = var_gauge({}, 1),
+       .dx = var_gauge({}, 1),
+       .reference = [](L x) { return folded(x[0], {}, false, spread(1, false)); },
+       .errors = {{[] { var(ones({2}, kInt64)); }, "var: wanted float32 or float64; got int64"}},
+       .layout_changes_bits = kOrder},
+      {.name = "var of large numbers",
+       .op = [](L x) { return var(x[0], -1, true, 0); },
+       .samples = shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {33}, {2, 127}}, 1000, 1001),
+       .y = var_gauge(-1, 0),
+       .dx = var_gauge(-1, 0),
+       .reference = [](L x) { return folded(x[0], -1, true, spread(0, false)); },
+       .errors = {{[] {
+                     var(ones({2, 3}), 2);
+                   },
+                   "var: dimension 2 is outside [-2, 2) of shape (2, 3)"}},
+       .layout_changes_bits = kOrder},
+      {.name = "stddev",
+       .op =
+           [](L x) {
+             return stddev(x[0], {0, -1});
+           },
+       .samples = shapes({{3, 4}, {1, 5}, {5, 1}, {2, 3, 4}, {31, 2}, {2, 33}, {2, 1, 3, 2}}),
+       .y = stddev_gauge({0, -1}, 1),
+       .dx = stddev_gauge({0, -1}, 1),
+       .reference =
+           [](L x) {
+             return folded(x[0], {0, -1}, false, spread(1, true));
+           },
+       .errors = {{[] {
+                     stddev(ones({2, 3}), {1, -1});
+                   },
+                   "stddev: dimension -1 of shape (2, 3) is named twice"},
+                  {[] {
+                     stddev(ones({2, 3}), -3);
+                   },
+                   "stddev: dimension -3 is outside [-2, 2) of shape (2, 3)"},
+                  {[] { stddev(ones({2}, kBool)); },
+                   "stddev: wanted float32 or float64; got bool"}},
+       .layout_changes_bits = kOrder},
+  };
+}
+
+// p = 2: x / scale, its square, their sum, the root, times scale: 1, 3, 4, 3 and 4 roundings of
+// itself. Its gradient dy (x / y): 6.
+static std::vector<OpRow> rows_norms() {
+  const auto length = [](const std::vector<double>& x) {
+    double y = 0;
+    for (double v : x) y = std::hypot(y, v);
+    return y;
+  };
+  const auto absolute = [](const std::vector<double>& x) {
+    double y = 0;
+    for (double v : x) y += std::abs(v);
+    return y;
+  };
+  const auto furthest = [](const std::vector<double>& x) {
+    double y = 0;
+    for (double v : x) y = std::max(y, std::abs(v));
+    return y;
+  };
+  return {
+      {.name = "norm",
+       .op = [](L x) { return norm(x[0]); },
+       .samples = apart(kAny),
+       .y = relative(4.01),
+       .dx = relative(6.01),
+       .reference = [=](L x) { return folded(x[0], {}, false, length); },
+       .errors = {{[] { norm(ones({2}, kInt64)); }, "norm: wanted float32 or float64; got int64"}},
+       .layout_changes_bits = kOrder},
+      {.name = "norm dims",
+       .op =
+           [](L x) {
+             return norm(x[0], {0, -1}, true);
+           },
+       .samples = apart(kMatrices),
+       .y = relative(4.01),
+       .dx = relative(6.01),
+       .reference =
+           [=](L x) {
+             return folded(x[0], {0, -1}, true, length);
+           },
+       .errors = {{[] {
+                     norm(ones({2, 3}), 2);
+                   },
+                   "norm: dimension 2 is outside [-2, 2) of shape (2, 3)"},
+                  {[] {
+                     norm(ones({2, 3}), {1, 1});
+                   },
+                   "norm: dimension 1 of shape (2, 3) is named twice"}},
+       .layout_changes_bits = kOrder},
+      {.name = "norm p = 1",
+       .op = [](L x) { return norm(x[0], -1, false, 1); },
+       .samples = apart({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {3, 0}, {33}, {2, 127}}),
+       .y = relative(1.01),
+       .dx = exact(),
+       .reference = [=](L x) { return folded(x[0], -1, false, absolute); },
+       .errors = {{[] {
+                     norm(ones({2, 3}), 0, false, 3);
+                   },
+                   "norm: p must be 1, 2 or inf; got 3"}},
+       .layout_changes_bits = kOrder},
+      {.name = "norm p = inf",
+       .op = [](L x) { return norm(x[0], 0, false, HUGE_VAL); },
+       .samples = apart({{1}, {5}, {3, 4}, {2, 3, 4}, {3, 0}, {17}}),
+       .y = exact(),
+       .dx = relative(1),
+       .reference = [=](L x) { return folded(x[0], 0, false, furthest); },
+       .errors = {{[] {
+                     norm(ones({0, 3}), 0, false, HUGE_VAL);
+                   },
+                   "norm: there is none among no elements; got shape (0, 3)"}}},
+  };
+}
+
+// log S errs by sum_i p_i (|x_i - m| + 2) + 1 and 2 |log S|, the last sum by |y|. In the gradient
+// dy e^(x - y), x - y errs by |x - y| and as y does, exp and the product by 3.
+static Gauge logsumexp_gauge(const Dims& dims) {
+  return [dims](const Call& call) {
+    const Tensor x = call.x[0].detach(), m = amax(x, dims, true), y = logsumexp(x, dims, true);
+    const Tensor Gy =
+        sum(exp(x - y) * (m - x), dims, true) + 3.0 + 2.0 * magnitude(y - m) + magnitude(y);
+    if (!call.dy.defined()) return TensorList{reshape(Gy, call.y.shape())};
+    const Tensor dy = magnitude(reshape(call.dy, y.shape()));
+    return TensorList{dy * exp(x - y) * (magnitude(x - y) + Gy + 3.0)};
+  };
+}
+static double log_sum_exp(const std::vector<double>& x) {
+  double s = 0;
+  for (double v : x) s += std::exp(v);
+  return std::log(s);
+}
+
+static std::vector<OpRow> rows_logarithms() {
+  return {
+      {.name = "logsumexp",
+       .op = [](L x) { return logsumexp(x[0]); },
+       .samples = shapes({{}, {1}, {5}, {3, 4}, {2, 3, 4}, {1, 4, 1}, {33}}, -3, 3),
+       .y = logsumexp_gauge({}),
+       .dx = logsumexp_gauge({}),
+       .reference = [](L x) { return folded(x[0], {}, false, log_sum_exp); },
+       .errors = {{[] { logsumexp(ones({2}, kInt64)); },
+                   "logsumexp: wanted float32 or float64; got int64"}},
+       .layout_changes_bits = kOrder},
+      {.name = "logsumexp dims",
+       .op =
+           [](L x) {
+             return logsumexp(x[0], {0, -1}, true);
+           },
+       .samples = shapes(
+           {{3, 4}, {1, 5}, {5, 1}, {2, 3, 4}, {31, 2}, {2, 33}, {2, 1, 3, 2}, {2, 0, 3}}, -5, 5),
+       .y = logsumexp_gauge({0, -1}),
+       .dx = logsumexp_gauge({0, -1}),
+       .reference =
+           [](L x) {
+             return folded(x[0], {0, -1}, true, log_sum_exp);
+           },
+       .errors = {{[] {
+                     logsumexp(ones({2, 3}), {0, 2});
+                   },
+                   "logsumexp: dimension 2 is outside [-2, 2) of shape (2, 3)"},
+                  {[] {
+                     logsumexp(ones({2, 3}), {0, -2});
+                   },
+                   "logsumexp: dimension -2 of shape (2, 3) is named twice"}},
+       .layout_changes_bits = kOrder},
+      {.name = "cumsum",
+       .op = [](L x) { return squared(cumsum(x[0], -1)); },
+       .samples = shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {3, 0}, {33}, {2, 129}}),
+       .y = both(relative(1), terms(2.1)),
+       .dx = both(relative(1), terms(4.1)),
+       .reference =
+           [](L x) {
+             std::vector<double> y = x[0].to_vector();
+             const auto C = static_cast<std::size_t>(x[0].size(-1));
+             for (std::size_t i = 0; i < y.size(); ++i)
+               if (i % C > 0) y[i] += y[i - 1];
+             return squared(from_vector(y, x[0].shape(), kFloat64));
+           },
+       .errors = {{[] {
+                     cumsum(ones({2, 3}), 2);
+                   },
+                   "cumsum: dimension 2 is outside [-2, 2) of shape (2, 3)"},
+                  {[] { cumsum(ones({}), 0); },
+                   "cumsum: dimension 0 is outside [0, 0) of shape ()"},
+                  {[] { cumsum(ones({2}, kInt64), 0); },
+                   "cumsum: wanted float32 or float64; got int64"}}},
+      {.name = "cumsum of columns",
+       .op = [](L x) { return cumsum(x[0], 0); },
+       .samples = shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {3, 0}, {31, 2}, {129, 2}}),
+       .y = kSum,
+       .dx = kSum,
+       .errors = {{[] {
+                     cumsum(ones({2, 3}), -3);
+                   },
+                   "cumsum: dimension -3 is outside [-2, 2) of shape (2, 3)"}}},
   };
 }
 
 std::vector<OpRow> rows_reduce() {
   std::vector<OpRow> rows;
-  for (auto part : {rows_sums, rows_means, rows_largest})
+  for (auto part : {rows_sums, rows_means, rows_prod, rows_deviations, rows_norms, rows_logarithms})
     for (OpRow& row : part()) rows.push_back(std::move(row));
   return rows;
 }

@@ -1,5 +1,5 @@
-// The rows of the shape ops (tests/op_table.h). Copies and views are exact. Gradients that are summed
-// over what was repeated are added in double and rounded once.
+// The rows of the shape ops (tests/op_table.h). Copies and views are exact. Gradients that are
+// summed over what was repeated are added in double and rounded once.
 #include "op_table.h"
 
 namespace pellucid {
@@ -8,6 +8,9 @@ static const Gauge kSum = terms(1.01);
 static const std::vector<Sample> kAnyShape = {{in({})},        {in({1})},    {in({5})},
                                               {in({0, 3})},    {in({3, 4})}, {in({1, 4, 1})},
                                               {in({2, 3, 4})}, {in({33})}};
+
+static const char* const kUndefined =
+    "this tensor is undefined: a handle that was given no value, or a gradient before backward";
 
 // y, multiplied by fixed numbers of its shape: so that the second derivative is not 0 everywhere.
 static Tensor squared(const Tensor& y) { return y * y; }
@@ -18,22 +21,34 @@ static std::vector<OpRow> rows_copies() {
        .op = [](L x) { return identity(x[0]); },
        .samples = kAnyShape,
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] { identity(Tensor()); }, kUndefined}}},
       {.name = "identity squared",
        .op = [](L x) { return squared(identity(x[0])); },
-       .samples = {{in({3, 4})}},
+       .samples = kAnyShape,
        .y = relative(1),
-       .dx = relative(2)},
+       .dx = relative(2),
+       .errors = {{[] { squared(identity(ones({2}, kInt64))); },
+                   "mul: wanted float32 or float64; got int64"}}},
       {.name = "contiguous",
        .op = [](L x) { return contiguous(x[0]); },
        .samples = kAnyShape,
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] { contiguous(Tensor()); }, kUndefined}}},
       {.name = "contiguous of a view",
        .op = [](L x) { return contiguous(transpose(x[0], 0, -1)); },
-       .samples = {{in({5})}, {in({0, 3})}, {in({3, 4})}, {in({2, 3, 4})}, {in({17, 2})}},
+       .samples = {{in({5})},
+                   {in({0, 3})},
+                   {in({3, 4})},
+                   {in({1, 4})},
+                   {in({2, 3, 4})},
+                   {in({17, 2})},
+                   {in({2, 33})}},
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] { contiguous(transpose(ones({2}), 0, 1)); },
+                   "transpose: dimension 1 is outside [-1, 1) of shape (2)"}}},
       {.name = "expand",
        .op =
            [](L x) {
@@ -49,19 +64,26 @@ static std::vector<OpRow> rows_copies() {
                    {in({4, 2, 3})}},
        .y = exact(),
        .dx = kSum,
-       .errors = {{[] { expand(ones({2}), {3}); }, "expand: shape (2) does not broadcast to (3)"},
-                  {[] {
-                     expand(ones({2, 3}), {3});
-                   },
-                   "expand: shape (2, 3) has more dimensions than (3)"}}},
+       .errors =
+           {{[] { expand(ones({2}), {3}); }, "expand: shape (2) does not broadcast to (3)"},
+            {[] {
+               expand(ones({2, 3}), {3});
+             },
+             "expand: shape (2, 3) has more dimensions than (3)"},
+            {[] { expand(ones({1}), {-1}); },
+             "alias: shape (-1) with strides (0) from element 0 leaves a storage of 1 elements"}}},
       {.name = "expand to nothing",
        .op =
            [](L x) {
              return expand(x[0], {0, 3});
            },
-       .samples = {{in({})}, {in({3})}, {in({1, 3})}, {in({0, 3})}, {in({1, 1})}},
+       .samples = {{in({})}, {in({1})}, {in({3})}, {in({1, 3})}, {in({0, 3})}, {in({1, 1})}},
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] {
+                     expand(ones({2, 3}), {0, 3});
+                   },
+                   "expand: shape (2, 3) does not broadcast to (0, 3)"}}},
   };
 }
 
@@ -105,9 +127,14 @@ static std::vector<OpRow> rows_reshape() {
                    "reshape: no size in place of -1 gives (0, -1) the 0 elements of (0)"}}},
       {.name = "reshape of a view",
        .op = [](L x) { return squared(reshape(transpose(x[0], 0, 1), {-1})); },
-       .samples = {{in({3, 4})}, {in({2, 3, 4})}, {in({0, 3})}, {in({1, 5})}, {in({5, 1})}},
+       .samples =
+           {{in({3, 4})}, {in({2, 3, 4})}, {in({0, 3})}, {in({1, 5})}, {in({5, 1})}, {in({17, 3})}},
        .y = relative(1),
-       .dx = relative(2)},
+       .dx = relative(2),
+       .errors = {{[] {
+                     reshape(transpose(ones({3, 4}), 0, 1), {5, -1});
+                   },
+                   "reshape: no size in place of -1 gives (5, -1) the 12 elements of (4, 3)"}}},
       {.name = "view",
        .op =
            [](L x) {
@@ -138,9 +165,17 @@ static std::vector<OpRow> rows_reshape() {
                    "transpose: dimension 2 is outside [-2, 2) of shape (2, 3)"}}},
       {.name = "transpose in the middle",
        .op = [](L x) { return squared(transpose(x[0], 1, 2)); },
-       .samples = {{in({2, 3, 4})}, {in({2, 1, 3, 2})}, {in({2, 0, 3})}},
+       .samples = {{in({2, 3, 4})},
+                   {in({2, 1, 3, 2})},
+                   {in({2, 0, 3})},
+                   {in({1, 17, 2})},
+                   {in({3, 2, 1})}},
        .y = relative(1),
-       .dx = relative(2)},
+       .dx = relative(2),
+       .errors = {{[] {
+                     transpose(ones({2, 3}), 1, 2);
+                   },
+                   "transpose: dimension 2 is outside [-2, 2) of shape (2, 3)"}}},
       {.name = "permute",
        .op =
            [](L x) {
@@ -191,7 +226,11 @@ static std::vector<OpRow> rows_reshape() {
        .op = [](L x) { return squared(unsqueeze(x[0], 0)); },
        .samples = kAnyShape,
        .y = relative(1),
-       .dx = relative(2)},
+       .dx = relative(2),
+       .errors = {{[] {
+                     unsqueeze(ones({2, 3}), -4);
+                   },
+                   "unsqueeze: dimension -4 is outside [-3, 2] for shape (2, 3)"}}},
   };
 }
 
@@ -206,7 +245,11 @@ static std::vector<OpRow> rows_parts() {
            {{[] { slice(ones({4}), 0, 1, 5); }, "slice: [1, 5) is outside dimension 0 of (4)"},
             {[] { slice(ones({4}), 0, 3, 2); }, "slice: [3, 2) is outside dimension 0 of (4)"},
             {[] { slice(ones({4}), 0, -1, 2); }, "slice: [-1, 2) is outside dimension 0 of (4)"},
-            {[] { slice(ones({4}), 0, 0, 2, -1); }, "slice: step must be at least 1; got -1"},
+            {[] { slice(ones({4}), 0, 0, 2, -1); },
+             "slice: step must be at least 1; got -1; flip() "
+             "reverses"},
+            {[] { slice(ones({4}), 0, -5, kEnd); },
+             "slice: [-5, 9223372036854775807) is outside dimension 0 of (4)"},
             {[] { slice(ones({4}), 1, 0, 2); },
              "slice: dimension 1 is outside [-1, 1) of shape (4)"}}},
       {.name = "slice step",
@@ -219,17 +262,58 @@ static std::vector<OpRow> rows_parts() {
                    {in({0, 3})},
                    {in({2, 3, 4})}},
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] { slice(ones({4}), 0, 0, 4, 0); },
+                   "slice: step must be at least 1; got 0; flip() reverses"}}},
+      {.name = "slice from the end",
+       .op = [](L x) { return slice(x[0], -1, -2, kEnd) * slice(x[0], -1, 0, 2); },
+       .samples = {{in({2})}, {in({5})}, {in({3, 4})}, {in({0, 3})}, {in({2, 3, 4})}, {in({33})}},
+       .y = relative(1),
+       .dx = terms(2),
+       .errors = {{[] { slice(ones({4}), 0, -1, -2); },
+                   "slice: [-1, -2) is outside dimension 0 of (4)"}}},
       {.name = "slice twice",
        .op = [](L x) { return slice(x[0], 1, 0, 3, 2) * slice(x[0], 1, 1, 3); },
-       .samples = {{in({3, 4})}, {in({2, 3})}, {in({0, 3})}},
+       .samples = {{in({3, 4})}, {in({2, 3})}, {in({0, 3})}, {in({2, 3, 4})}, {in({17, 5})}},
        .y = relative(1),
-       .dx = terms(2)},
+       .dx = terms(2),
+       .errors = {{[] {
+                     slice(ones({3, 2}), 1, 1, 3);
+                   },
+                   "slice: [1, 3) is outside dimension 1 of (3, 2)"}}},
       {.name = "slice nothing",
        .op = [](L x) { return slice(x[0], 0, 2, 2, 1000000000000); },
-       .samples = {{in({2})}, {in({3, 2})}},
+       .samples = {{in({2})}, {in({3, 2})}, {in({33})}, {in({2, 0})}},
        .y = exact(),
-       .dx = exact()},
+       .dx = exact(),
+       .errors = {{[] { slice(ones({1}), 0, 2, 2); },
+                   "slice: [2, 2) is outside dimension 0 of (1)"}}},
+      {.name = "select",
+       .op = [](L x) { return select(x[0], 0, 1); },
+       .samples =
+           {{in({2})}, {in({5})}, {in({3, 4})}, {in({2, 3, 4})}, {in({2, 0})}, {in({33, 1})}},
+       .y = exact(),
+       .dx = exact(),
+       .errors = {{[] {
+                     select(ones({2, 3}), 1, 3);
+                   },
+                   "select: index 3 is outside [-3, 3) of dimension 1 of (2, 3)"},
+                  {[] {
+                     select(ones({2, 3}), 0, -3);
+                   },
+                   "select: index -3 is outside [-2, 2) of dimension 0 of (2, 3)"},
+                  {[] {
+                     select(ones({2, 3}), 2, 0);
+                   },
+                   "select: dimension 2 is outside [-2, 2) of shape (2, 3)"}}},
+      {.name = "select from the end",
+       .op = [](L x) { return squared(select(x[0], -1, -1)); },
+       .samples =
+           {{in({1})}, {in({5})}, {in({3, 4})}, {in({2, 3, 4})}, {in({0, 2})}, {in({2, 17})}},
+       .y = relative(1),
+       .dx = relative(2),
+       .errors = {{[] { select(ones({}), 0, 0); },
+                   "select: dimension 0 is outside [0, 0) of shape ()"}}},
       {.name = "unslice",
        .op = [](L x) { return unslice(x[0], 0, 9, 2, 2); },
        .samples = {{in({0})}, {in({1})}, {in({4})}, {in({3, 2})}, {in({2, 0})}, {in({1, 3, 2})}},
@@ -243,9 +327,13 @@ static std::vector<OpRow> rows_parts() {
                    "unslice: step must be at least 1; got 0"}}},
       {.name = "unslice squared",
        .op = [](L x) { return squared(unslice(x[0], -1, 6, 1, 2)); },
-       .samples = {{in({3})}, {in({2, 2})}, {in({2, 1})}},
+       .samples = {{in({3})}, {in({2, 2})}, {in({2, 1})}, {in({3, 0})}, {in({2, 1, 3})}},
        .y = relative(1),
-       .dx = relative(2)},
+       .dx = relative(2),
+       .errors = {{[] {
+                     unslice(ones({2, 3}), 2, 6, 1);
+                   },
+                   "unslice: dimension 2 is outside [-2, 2) of shape (2, 3)"}}},
   };
 }
 

@@ -51,6 +51,13 @@ Gauge both(Gauge a, Gauge b);  // the sum of both
 // |x|, for a Gauge of your own.
 Tensor magnitude(const Tensor& x);
 
+// One input of each shape.
+std::vector<Sample> shapes(const std::vector<Shape>& list, double low = -1, double high = 1);
+// For references: reduces the dimensions of dims with a loop; f gets the elements of each group, in
+// order.
+using Fold = std::function<double(const std::vector<double>&)>;
+Tensor folded(const Tensor& x, const Dims& dims, bool keepdim, const Fold& f);
+
 struct ErrorSample {
   std::function<void()> call;
   std::string message;  // the whole of what()
@@ -70,15 +77,25 @@ struct OpRow {
   std::function<Tensor(L)> reference = nullptr;
   std::vector<ErrorSample> errors = {};
   // Reasons for leaving a check out; empty where it is made.
-  std::string no_gradient = "";          // the result has no history (equal, row_max, adamw_)
+  std::string no_gradient = "";          // the result has no history (equal, argmax, adamw_)
   std::string no_second_order = "";      // the gradient is not differentiable
   std::string no_float32 = "";           // no bound is known
   std::string zero_gradient = "";        // by some input it is 0 for all samples
   std::string layout_changes_bits = "";  // another layout is summed in another order
 };
 
-std::vector<OpRow> rows_elementwise(), rows_reduce(), rows_shape(), rows_index(), rows_fused(),
-    rows_products(), rows_attention(), rows_optim(), rows_conv();
+// One a line, so that families are added side by side.
+std::vector<OpRow> rows_elementwise();
+std::vector<OpRow> rows_reduce();
+std::vector<OpRow> rows_reduce_choices();
+std::vector<OpRow> rows_shape();
+std::vector<OpRow> rows_join();
+std::vector<OpRow> rows_index();
+std::vector<OpRow> rows_fused();
+std::vector<OpRow> rows_products();
+std::vector<OpRow> rows_attention();
+std::vector<OpRow> rows_optim();
+std::vector<OpRow> rows_conv();
 std::vector<OpRow> all_rows();
 
 }  // namespace pellucid

@@ -42,7 +42,7 @@ TEST_CASE("empty reductions: sum 0, mean NaN; only the reduced dimension counts 
   for (double m : mean(x, 1).to_vector()) CHECK(std::isnan(m));
   CHECK(mean(x, 0).shape() == Shape{0, 4});
   CHECK(mean(x, {0, 2}).shape() == Shape{0});
-  CHECK(row_max(full({0, 3}, 1)).shape() == Shape{0, 1});
+  CHECK(amax(full({0, 3}, 1), -1, true).shape() == Shape{0, 1});
 }
 
 TEST_CASE("a sum over dimensions of size 1 is not x itself") {
@@ -62,16 +62,16 @@ TEST_CASE("every axis is equally accurate: a long column of ones (R18)") {
   CHECK(mean(contiguous(transpose(x, 0, 1)), 1).to_vector() == Values{1, 1});
 }
 
-TEST_CASE("row_max finds the largest and keeps NaN, at every place of every length") {
+TEST_CASE("amax finds the largest and keeps NaN, at every place of every length") {
   for (int64_t n = 1; n <= 130; n += 1 + n / 20) {
     int wrong = 0;
     for (int64_t at = 0; at < n; ++at) {
       Values x(static_cast<std::size_t>(n));
       for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i * 37 % 101);
       x[static_cast<std::size_t>(at)] = 1000;
-      wrong += row_max(from_vector(x, {1, n})).item() != 1000;
+      wrong += amax(from_vector(x, {1, n})).item() != 1000;
       x[static_cast<std::size_t>(at)] = std::nan("");
-      wrong += !std::isnan(row_max(from_vector(x, {1, n})).item());
+      wrong += !std::isnan(amax(from_vector(x, {1, n})).item());
     }
     CHECK_MESSAGE(wrong == 0, "length ", n);
   }

@@ -1,4 +1,4 @@
-// sum and row_max. A sum of floats is added in double and rounded once, so along every axis
+// sum and amax. A sum of floats is added in double and rounded once, so along every axis
 // |error| <= u |sum| + n 2^-53 G, G = sum |x|; double is added in blocks whose sums are added
 // pairwise: 4096 / 8 additions in a chain at most, 256 / 4 for columns, and a tree.
 #include <doctest/doctest.h>
@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/amax.h"
 #include "kernels/sum.h"
 #include "kernels/thread_pool.h"
 
@@ -116,7 +117,7 @@ TEST_CASE("large sums: the share of the bound, and the same bytes on any threads
     cpu::sum<float>(y.data(), view(x.data(), {N * C}, {1}), 1, N * C);
     cpu::sum<float>(y.data() + 1, view(x.data(), {C, N}, {1, C}), C, N);
     cpu::sum<float>(y.data() + 1 + C, view(x.data(), {N, C}, {C, 1}), N, C);
-    cpu::row_max<float>(y.data() + 1 + C + N, x.data(), N, C);
+    cpu::amax<float>(y.data() + 1 + C + N, x.data(), N, C);
     if (first.empty()) first = y;
     CHECK(std::memcmp(first.data(), y.data(), 4 * y.size()) == 0);
   }
@@ -138,15 +139,15 @@ TEST_CASE("NaN and infinity go through sums") {
   }
 }
 
-TEST_CASE("row_max, with NaN in every place") {
+TEST_CASE("amax, with NaN in every place") {
   for (int64_t C : {0, 1, 2, 3, 17, 31, 33, 63, 65, 127, 129}) {
     std::vector<float> x = normal<float>(3 * C);
     std::vector<double> d(x.begin(), x.end());
     float y[4] = {0, 0, 0, 77};
     double z[3];
     const auto check = [&] {
-      cpu::row_max<float>(y, x.data(), 3, C);
-      cpu::row_max<double>(z, d.data(), 3, C);
+      cpu::amax<float>(y, x.data(), 3, C);
+      cpu::amax<double>(z, d.data(), 3, C);
       for (int64_t n = 0; n < 3; ++n) {
         float top = -HUGE_VALF;
         bool nan = false;

@@ -1,0 +1,11 @@
+// The largest element of each row, and where it is: x (N, C), y (N), C >= 1. A NaN counts as the
+// largest; the first of equals is found.
+#pragma once
+#include "kernels/kernel.h"
+
+namespace pellucid {
+
+KERNEL(amax, T* y, const T* x, int64_t N, int64_t C);
+KERNEL(argmax, int64_t* y, const T* x, int64_t N, int64_t C);
+
+}  // namespace pellucid
