@@ -198,13 +198,15 @@ struct AttentionOptions {
 };
 // softmax(scale q k^T + mask) v for each head, then XSA's projection. qkv (B, T, (H + 2 Hkv) D) holds
 // the heads of q, then of k, then of v -> (B, T, H D). Head h reads key head h / (H / Hkv).
-// gate (H) is XSA's, or undefined.
+// gate (H) is XSA's, or undefined. sink (H), or undefined: a logit a head that shares in the
+// softmax and gives nothing, p_j = exp(s_j) / (exp(sink) + sum_j exp(s_j)). -inf is no sink; +inf
+// or NaN makes the head NaN. plain::attention, below, takes any mask.
 Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
-                 const AttentionOptions& options);
+                 const AttentionOptions& options, const Tensor& sink = {});
 // The same for separate views, without a gradient: decoding with cached keys and values.
 // q (B, Tq, H, D), k and v (B, Tk, Hkv, D), Tq <= Tk: query i is at position Tk - Tq + i.
 Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& gate,
-                        const AttentionOptions& options);
+                        const AttentionOptions& options, const Tensor& sink = {});
 
 // Not differentiable: the optimizer's step and the norm of all gradients (ops_optim.cpp).
 struct AdamWOptions {
@@ -227,8 +229,11 @@ Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, dou
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index = -100);
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options);
+// mask is added to the scaled scores; it broadcasts to (B, H, T, T). -inf hides a key: the query
+// does not read it, even if it is NaN (nor, in XSA, its own value); a query that sees none gives 0.
+// The memory it takes is that of B H T T numbers, under a mask of B H T T D.
 Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
-                 const AttentionOptions& options);
+                 const AttentionOptions& options, const Tensor& sink = {}, const Tensor& mask = {});
 }  // namespace plain
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }

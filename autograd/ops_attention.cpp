@@ -39,13 +39,15 @@ void check_xsa(const char* op, const Tensor& gate, int64_t H, const XsaOptions& 
 }
 
 void check_heads(const char* op, int64_t H, int64_t Hkv, int64_t D, const AttentionOptions& options,
-                 const Tensor& gate) {
+                 const Tensor& gate, const Tensor& sink) {
   CHECK_ARG(Hkv >= 1 && H >= 1 && H % Hkv == 0, op, ": H must be a multiple of Hkv; got H = ", H,
             ", Hkv = ", Hkv);
   CHECK_ARG(D >= 1 && D <= 256, op, ": supports head dimensions D from 1 to 256; got D = ", D);
   CHECK_ARG(std::isfinite(options.scale), op, ": scale must be finite; got ", options.scale);
   CHECK_ARG(options.kind == AttentionKind::kXSA || !gate.defined(), op,
             ": gate belongs to XSA; pass Tensor() for SA");
+  CHECK_ARG(!sink.defined() || sink.shape() == Shape{H}, op, ": sink must have shape (H) = (", H,
+            "), one logit a query head; got ", sink.shape());
   check_xsa(op, gate, H, options.xsa);
 }
 
@@ -59,6 +61,27 @@ Tensor heads(const Tensor& packed_heads, int64_t first, int64_t count, int64_t D
   const int64_t B = packed_heads.size(0), length = packed_heads.size(1);
   return alias(packed_heads, {B, length, count, D},
                {packed_heads.stride(0), packed_heads.stride(1), D, 1}, first * D);
+}
+
+// What is added to the scores: the mask if there is one, and -inf in the future; (1), (T, T) or
+// (B, Hkv, G, T, T).
+Tensor score_bias(const Tensor& mask, bool causal, const Shape& scores, const Tensor& low) {
+  const int64_t B = scores[0], H = scores[1] * scores[2], length = scores[3];
+  Tensor bias = zeros_like(low);
+  if (mask.defined()) bias = reshape(expand(mask, {B, H, length, length}), scores);
+  if (!causal) return bias;
+  std::vector<double> future(length * length, 1.0);
+  for (int64_t i = 0; i < length; ++i) std::fill_n(future.begin() + i * length, i + 1, 0.0);
+  return where(from_vector(future, {length, length}, kBool), low, bias);
+}
+
+// The softmax of each row, in which a sink (..., 1) is one more score, whose weight is dropped.
+Tensor weights(const Tensor& scores, const Tensor& sink) {
+  if (!sink.defined()) return pellucid::softmax(scores);
+  const int64_t n = scores.size(4);
+  const Tensor column = expand(sink, {scores.size(0), sink.size(0), sink.size(1), n, 1});
+  const Tensor all = unslice(scores, 4, n + 1, 0) + unslice(column, 4, n + 1, n);
+  return slice(pellucid::softmax(all), 4, 0, n);
 }
 
 }  // namespace
@@ -103,13 +126,18 @@ Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOption
 }
 
 Tensor plain::attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
-                        const AttentionOptions& options) {
-  const int64_t B = qkv.size(0), length = qkv.size(1), D = qkv.size(2) / (H + 2 * Hkv);
+                        const AttentionOptions& options, const Tensor& sink, const Tensor& mask) {
+  const int64_t B = qkv.size(0), length = qkv.size(1), G = H / Hkv, D = qkv.size(2) / (H + 2 * Hkv);
+  CHECK_ARG(!mask.defined() || reduces_to({B, H, length, length}, mask.shape()),
+            "attention: mask must broadcast to (B, H, T, T) = ", Shape{B, H, length, length},
+            "; got ", mask.shape());
   if (qkv.numel() == 0) {
-    Tensor y = reshape(slice(qkv, 2, 0, H * D), {B, length, H, D});
-    if (gate.defined()) y = y * reshape(gate, {H, 1});  // its gradient is 0, not undefined
-    return reshape(y, {B, length, H * D});
+    Tensor y = slice(qkv, 2, 0, H * D);  // (B, T, H D)
+    for (const Tensor& x : {gate, sink, mask})
+      if (x.defined()) y = y * sum(x);  // its gradient is 0, not undefined
+    return y;
   }
+
   // Take the heads apart; the query heads of a group share a key head by broadcasting.
   const auto part = [&](int64_t first, int64_t count) {
     Tensor x = slice(qkv, 2, first * D, (first + count) * D);  // (B, T, count D)
@@ -118,27 +146,37 @@ Tensor plain::attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_
   };
   Tensor q = part(0, H), k = part(H, Hkv), v = part(H + Hkv, Hkv);
 
-  Tensor scores = matmul(q, transpose(k, -1, -2)) * scale_of(options, D);  // (B, Hkv, G, T, T)
-  if (options.causal) {
-    std::vector<double> lower(length * length);
-    for (int64_t i = 0; i < length; ++i) std::fill_n(lower.begin() + i * length, i + 1, 1.0);
-    Tensor visible = from_vector(lower, {length, length}, kBool);
-    scores =
-        where(visible, scores, full_like(scores, {}, -std::numeric_limits<double>::infinity()));
+  const Tensor zero = full_like(qkv, {}, 0);
+  const Tensor low = full_like(qkv, {}, -std::numeric_limits<double>::infinity());
+  const Shape shape{B, Hkv, G, length, length};
+  const Tensor bias = expand(score_bias(mask, options.causal, shape, low), shape);
+  const Tensor hidden = equal(bias, low), blind = equal(row_max(bias), low);  // (..., T, 1): no key
+  Tensor own = expand(v, {B, Hkv, G, length, D});                             // XSA's v_i
+
+  // Under a mask each query has its own keys and values, 0 where they are hidden: 0 * NaN is NaN.
+  if (mask.defined()) {
+    q = unsqueeze(q, 4);                                     // (B, Hkv, G, T, 1, D)
+    k = where(unsqueeze(hidden, 5), zero, unsqueeze(k, 3));  // (B, Hkv, G, T, T, D)
+    v = where(unsqueeze(hidden, 5), zero, unsqueeze(v, 3));
+    own = slice(reshape(v, {B, Hkv, G, length * length, D}), 3, 0, length * length, length + 1);
   }
-  Tensor y = matmul(pellucid::softmax(scores), v);  // (B, Hkv, G, T, D)
+  const Tensor product = matmul(q, transpose(k, -1, -2));  // (B, Hkv, G, T, T) or (..., T, 1, T)
+  Tensor scores = reshape(product, shape) * scale_of(options, D) + bias;
+  scores = where(hidden, where(blind, zero, low), scores);
+  Tensor p = weights(scores, sink.defined() ? reshape(sink, {Hkv, G, 1, 1}) : sink);
+  p = where(hidden, zero, p);
+  Tensor y = reshape(matmul(reshape(p, product.shape()), v), own.shape());  // (B, Hkv, G, T, D)
 
   const auto by_token = [&](const Tensor& x) {
     return reshape(permute(x, {0, 3, 1, 2, 4}), {B, length, H, D});  // (B, T, H, D)
   };
   y = by_token(y);
-  if (options.kind == AttentionKind::kXSA)
-    y = plain::xsa(y, by_token(expand(v, {B, Hkv, H / Hkv, length, D})), gate, options.xsa);
+  if (options.kind == AttentionKind::kXSA) y = plain::xsa(y, by_token(own), gate, options.xsa);
   return reshape(y, {B, length, H * D});  // (B, T, H D)
 }
 
 Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
-                 const AttentionOptions& options) {
+                 const AttentionOptions& options, const Tensor& sink) {
   CHECK_ARG(qkv.dim() == 3, "attention: qkv must have shape (B, T, (H + 2 Hkv) D); got ",
             qkv.shape());
   const int64_t B = qkv.size(0), length = qkv.size(1), W = qkv.size(2);
@@ -146,7 +184,7 @@ Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
             "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv ", qkv.shape(),
             ", H = ", H, ", Hkv = ", Hkv);
   const int64_t D = W / (H + 2 * Hkv);
-  check_heads("attention", H, Hkv, D, options, gate);
+  check_heads("attention", H, Hkv, D, options, gate, sink);
   const bool is_xsa = options.kind == AttentionKind::kXSA;
   const auto [floor, eps] = divisor(options.xsa);
   const double scale = scale_of(options, D);
@@ -155,26 +193,31 @@ Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
   Tensor lse = empty_like(qkv, {B, H, length}), c = is_xsa ? empty_like(lse) : Tensor();
   const Tensor x = adjacent(qkv);
   LAUNCH(x, attention_forward, z, lse, maybe(c), heads(x, 0, H, D), heads(x, H, Hkv, D),
-         heads(x, H + Hkv, Hkv, D), maybe(gate), options.causal, scale, floor, eps);
+         heads(x, H + Hkv, Hkv, D), maybe(gate), maybe(sink), options.causal, scale, floor, eps);
 
   // backward: kernels/attention_backward.cpp has the formulas. It saves qkv, z, lse and c.
-  return record("attention", z, {qkv, gate},
-                [qkv = SavedTensor(qkv), gate = SavedTensor(gate), z = SavedTensor(z), lse, c, H,
-                 Hkv, D, scale, floor = floor, eps = eps, options](const Tensor& dz) {
-                  if (grad_enabled())
-                    return vjp(plain::attention, dz, qkv(), gate(), H, Hkv, options);
-                  const Tensor from = adjacent(qkv()), dqkv = empty_like(from);
-                  Tensor dgate = needs_input_grad(1) ? full_like(dz, {H}, 0) : Tensor();
-                  LAUNCH(dz, attention_backward, heads(dqkv, 0, H, D), heads(dqkv, H, Hkv, D),
-                         heads(dqkv, H + Hkv, Hkv, D), maybe(dgate), dz, z(), lse, maybe(c),
-                         heads(from, 0, H, D), heads(from, H, Hkv, D), heads(from, H + Hkv, Hkv, D),
-                         maybe(gate()), options.causal, scale, floor, eps);
-                  return TensorList{dqkv, dgate};
-                });
+  return record(
+      "attention", z, {qkv, gate, sink},
+      [qkv = SavedTensor(qkv), gate = SavedTensor(gate), sink = SavedTensor(sink),
+       z = SavedTensor(z), lse, c, H, Hkv, D, scale, floor = floor, eps = eps,
+       options](const Tensor& dz) {
+        if (grad_enabled()) {
+          const auto unmasked = [](const auto&... args) { return plain::attention(args...); };
+          return vjp(unmasked, dz, qkv(), gate(), H, Hkv, options, sink());
+        }
+        const Tensor from = adjacent(qkv()), dqkv = empty_like(from);
+        Tensor dgate = needs_input_grad(1) ? full_like(dz, {H}, 0) : Tensor();
+        Tensor dsink = needs_input_grad(2) ? full_like(dz, {H}, 0) : Tensor();
+        LAUNCH(dz, attention_backward, heads(dqkv, 0, H, D), heads(dqkv, H, Hkv, D),
+               heads(dqkv, H + Hkv, Hkv, D), maybe(dgate), maybe(dsink), dz, z(), lse, maybe(c),
+               heads(from, 0, H, D), heads(from, H, Hkv, D), heads(from, H + Hkv, Hkv, D),
+               maybe(gate()), maybe(sink()), options.causal, scale, floor, eps);
+        return TensorList{dqkv, dgate, dsink};
+      });
 }
 
 Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& gate,
-                        const AttentionOptions& options) {
+                        const AttentionOptions& options, const Tensor& sink) {
   CHECK_ARG(q.dim() == 4 && k.dim() == 4 && k.shape() == v.shape() && q.size(0) == k.size(0) &&
                 q.size(3) == k.size(3),
             "attention_decode: wanted q (B, Tq, H, D) and k, v (B, Tk, Hkv, D); got q ", q.shape(),
@@ -182,15 +225,15 @@ Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const
   CHECK_ARG(q.size(1) <= k.size(1),
             "attention_decode: every query needs its own key and value, Tq <= Tk; got Tq = ",
             q.size(1), ", Tk = ", k.size(1));
-  check_heads("attention_decode", q.size(2), k.size(2), q.size(3), options, gate);
-  CHECK_ARG(!grad_enabled() || !any_requires_grad({q, k, v, gate}),
+  check_heads("attention_decode", q.size(2), k.size(2), q.size(3), options, gate, sink);
+  CHECK_ARG(!grad_enabled() || !any_requires_grad({q, k, v, gate, sink}),
             "attention_decode: has no gradient; use NoGradGuard, or attention() for training");
   const auto [floor, eps] = divisor(options.xsa);
   Tensor z = empty_like(q);  // (B, Tq, H, D)
   Tensor c = options.kind == AttentionKind::kXSA ? empty_like(q, {q.size(0), q.size(2), q.size(1)})
                                                  : Tensor();
   LAUNCH(q, attention_forward, z, maybe(Tensor()), maybe(c), adjacent(q), adjacent(k), adjacent(v),
-         maybe(gate), options.causal, scale_of(options, q.size(3)), floor, eps);
+         maybe(gate), maybe(sink), options.causal, scale_of(options, q.size(3)), floor, eps);
   return z;
 }
 

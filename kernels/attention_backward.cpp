@@ -8,7 +8,13 @@
 //
 //   p = exp(scale q k^T - lse),  ds = p (dy v^T - delta)
 //   dv = dv0 + p^T dy,  dk = scale ds^T q,  dq = scale ds k
+//
+// A sink lowers every weight of its row: the derivative of p_j by it is -p_j p_sink, with p_sink =
+// exp(sink - lse). So its gradient is, over the rows that see a key, where sum_j p_j dy.v_j = dy.y,
+//
+//   dsink = -sum p_sink delta
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -27,7 +33,12 @@ template <class T>
 struct QueryHead {
   HeadRows<const T> q, z, dz;
   const T *lse, *c;  // (Tq); c may be null
-  double g;
+  double g, sink;    // sink -inf: none
+};
+
+// What a head's rows give to the gradients of its gate and its sink.
+struct HeadSums {
+  double gate = 0, sink = 0;
 };
 
 // The keys [key0, key1) of one key head, and all queries of one of its query heads at a time.
@@ -36,7 +47,7 @@ struct Backward {
   Mask mask;
   int64_t D, Ds, key0, key1;
   HeadRows<const T> v;
-  bool keys_finite = true, finite = true;
+  bool keys_finite = true, finite = true, has_sink = false;
   T *k_transposed, *v_transposed, *k_rows, *dk, *dv;  // panels twice, (keys, Ds) three times
   T *q_rows, *dy, *dq, *delta;                        // (Tq, Ds) three times, (Tq)
   T *p, *ds;                                          // (kQueries, kKeys)
@@ -62,18 +73,22 @@ struct Backward {
   }
 
   // Copy the head's queries, times the scale, and undo XSA. Returns the part of the gate's gradient
-  // that belongs to this task's keys.
-  double load_queries(const QueryHead<T>& head, T scale, const XsaDivisor& divisor) {
+  // that belongs to this task's keys, and all of the sink's: each row counts once, with key 0.
+  HeadSums load_queries(const QueryHead<T>& head, T scale, const XsaDivisor& divisor) {
     const int64_t first = mask.first_query(key0), n = mask.Tq - first;
     finite = keys_finite & copy_rows(q_rows + first * Ds, head.q.from(first), n, D, scale) &
              copy_rows(dy + first * Ds, head.dz.from(first), n, D, T(1));
     std::fill_n(dq, mask.Tq * Ds, T(0));
-    double dg = 0;
+    has_sink = head.sink != -std::numeric_limits<double>::infinity();
+    HeadSums sums;
     for (int64_t t = first; t < mask.Tq; ++t) {
-      delta[t] = T(row_dots(head.dz[t], head.z[t], D).product());
-      if (head.c && mask.position(t) >= 0) dg += undo_xsa(head, t, divisor);
+      const double dot = row_dots(head.dz[t], head.z[t], D).product();
+      delta[t] = T(dot);
+      if (has_sink && key0 == 0 && mask.keys(t) > 0)
+        sums.sink -= std::exp(head.sink - double(head.lse[t])) * dot;
+      if (head.c && mask.position(t) >= 0) sums.gate += undo_xsa(head, t, divisor);
     }
-    return dg;
+    return sums;
   }
 
   double undo_xsa(const QueryHead<T>& head, int64_t t, const XsaDivisor& divisor) {
@@ -116,8 +131,9 @@ struct Backward {
   void softmax_row(int64_t i, int64_t t, T lse, int64_t n, int64_t end) {
     constexpr int W = kLanes<T>;
     T *p_row = p + i * kKeys, *ds_row = ds + i * kKeys;
-    // A single visible key has weight 1 whatever its score: ds is 0 exactly.
-    const T del = n > 0 && mask.keys(t) == 1 ? ds_row[0] : delta[t];
+    // A single visible key has weight 1 whatever its score, unless a sink shares it: ds is 0
+    // exactly.
+    const T del = n > 0 && mask.keys(t) == 1 && !has_sink ? ds_row[0] : delta[t];
     for (int64_t j = 0; j < n; j += W) {
       const Vector<T> x = math::exp_fast(load(p_row + j) - lse);
       store(p_row + j, keep_lanes<T>(x, n - j, T(0)));
@@ -156,10 +172,10 @@ void write_rows(HeadRows<T> to, const T* from, int64_t n, int64_t D, T s, int64_
 }  // namespace
 
 template <class T>
-void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, const T* dz,
-                        const T* z, const Acc<T>* lse, const Acc<T>* c, Strided<const T> q,
-                        Strided<const T> k, Strided<const T> v, const T* gate, bool causal,
-                        double scale, double floor, double eps) {
+void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, T* dsink,
+                        const T* dz, const T* z, const Acc<T>* lse, const Acc<T>* c,
+                        Strided<const T> q, Strided<const T> k, Strided<const T> v, const T* gate,
+                        const T* sink, bool causal, double scale, double floor, double eps) {
   const int64_t B = q.sizes[0], Tq = q.sizes[1], H = q.sizes[2], D = q.sizes[3];
   const int64_t Tk = k.sizes[1], Hkv = k.sizes[2], group = H / std::max<int64_t>(Hkv, 1);
   const Mask mask{Tq, Tk, causal};
@@ -171,7 +187,7 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
   const int64_t parts = std::min(blocks, ceil_div(kTasks, std::max<int64_t>(B * Hkv, 1)));
   const int64_t apart = Tq * padded<T>(D);
   T* partial = parts > 1 ? scratch<T>(Slot::kAttentionCall, B * H * parts * apart) : nullptr;
-  std::vector<double> dg(dgate ? B * H * parts : 0);
+  std::vector<HeadSums> sums(B * H * parts);
 
   parallel_for(B * Hkv * parts, 1, [&](int64_t task, int64_t) {
     const int64_t b = task / parts / Hkv, h_kv = task / parts % Hkv, part = task % parts;
@@ -188,14 +204,15 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
       const int64_t rows = (b * Tq * H + h) * D, at = b * H + h;
       const T* lse_h = lse + at * Tq;
       if (partial) f.dq = partial + (at * parts + part) * apart;
-      const double dg_h = f.load_queries({head_rows(q, b, h),
-                                          {z + rows, H * D},
-                                          {dz + rows, H * D},
-                                          lse_h,
-                                          c ? c + at * Tq : nullptr,
-                                          gate ? double(gate[h]) : 1},
-                                         T(scale), divisor);
-      if (dgate) dg[at * parts + part] = dg_h;
+      sums[at * parts + part] =
+          f.load_queries({head_rows(q, b, h),
+                          {z + rows, H * D},
+                          {dz + rows, H * D},
+                          lse_h,
+                          c ? c + at * Tq : nullptr,
+                          gate ? double(gate[h]) : 1,
+                          sink ? double(sink[h]) : -std::numeric_limits<double>::infinity()},
+                         T(scale), divisor);
       f.add_blocks(lse_h);
       if (!partial) write_rows(head_rows(dq, b, h), f.dq, Tq, D, T(scale));
     }
@@ -208,11 +225,15 @@ void attention_backward(Strided<T> dq, Strided<T> dk, Strided<T> dv, T* dgate, c
       write_rows(head_rows(dq, at / H, at % H), partial + at * parts * apart, Tq, D, T(scale),
                  parts, apart);
     });
-  for (int64_t h = 0; dgate && h < H; ++h) {
-    double sum = 0;
+  for (int64_t h = 0; h < H; ++h) {
+    HeadSums sum;
     for (int64_t b = 0; b < B; ++b)
-      for (int64_t part = 0; part < parts; ++part) sum += dg[(b * H + h) * parts + part];
-    dgate[h] = T(sum);
+      for (int64_t part = 0; part < parts; ++part) {
+        sum.gate += sums[(b * H + h) * parts + part].gate;
+        sum.sink += sums[(b * H + h) * parts + part].sink;
+      }
+    if (dgate) dgate[h] = T(sum.gate);
+    if (dsink) dsink[h] = T(sum.sink);
   }
 }
 INSTANTIATE(attention_backward);

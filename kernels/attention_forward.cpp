@@ -3,7 +3,9 @@
 //   s = scale q k^T,  m' = max(m, max_j s),  p = exp(s - m')
 //   l = l exp(m - m') + sum_j p,  o = o exp(m - m') + p v
 //
-// and in the end z = o / l, lse = m + log l: the softmax of all keys, from one block at a time.
+// and in the end z = o / l, lse = m + log l: the softmax of all keys, from one block at a time. A
+// sink is a key that was met before all others: m = sink, l = 1, o = 0. Without one m = -inf, l =
+// 0.
 #include <cmath>
 #include <limits>
 
@@ -44,13 +46,14 @@ struct Forward {
   }
 
   // Queries [q0, q1): leaves o, the sums l in total, the maxima m in top.
-  void attend(HeadRows<const T> q, int64_t q0, int64_t q1, T scale) {
+  void attend(HeadRows<const T> q, int64_t q0, int64_t q1, T scale, T sink) {
     const int64_t M = q1 - q0, Ds = padded<T>(D), keys = mask.keys(q1 - 1);
     const int64_t rows = tile_rows(M, finite);
     copy_rows(q_rows, q.from(q0), M, D, scale);
     std::fill_n(o, M * Ds, T(0));
-    std::fill_n(top, M, -std::numeric_limits<T>::infinity());
-    std::fill_n(total, M, T(0));
+    const T inf = std::numeric_limits<T>::infinity();
+    std::fill_n(top, M, sink);
+    std::fill_n(total, M, sink == -inf ? T(0) : math::exp(sink - sink));  // 1, or NaN
 
     for (int64_t k0 = 0; k0 < keys; k0 += kKeys) {
       const auto seen = [&](int64_t i) {
@@ -123,8 +126,8 @@ struct Forward {
 
 template <class T>
 void attention_forward(T* z, Acc<T>* lse, Acc<T>* c, Strided<const T> q, Strided<const T> k,
-                       Strided<const T> v, const T* gate, bool causal, double scale, double floor,
-                       double eps) {
+                       Strided<const T> v, const T* gate, const T* sink, bool causal, double scale,
+                       double floor, double eps) {
   const int64_t B = q.sizes[0], Tq = q.sizes[1], H = q.sizes[2], D = q.sizes[3];
   const int64_t Tk = k.sizes[1], Hkv = k.sizes[2], group = H / std::max<int64_t>(Hkv, 1);
   const Mask mask{Tq, Tk, causal};
@@ -145,16 +148,18 @@ void attention_forward(T* z, Acc<T>* lse, Acc<T>* c, Strided<const T> q, Strided
     Forward<T> f(arena, mask, D, keys);
     f.load_keys(head_rows(k, b, h_kv), head_rows(v, b, h_kv), keys);
 
-    for (int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h)
+    for (int64_t h = h_kv * group; h < (h_kv + 1) * group; ++h) {
+      const T sink_h = sink ? sink[h] : -std::numeric_limits<T>::infinity();
       for (int64_t block = block0; block < block1; ++block) {
         const int64_t q0 = first(block), q1 = first(block + 1);
-        f.attend(head_rows(q, b, h), q0, q1, T(scale));
+        f.attend(head_rows(q, b, h), q0, q1, T(scale), sink_h);
         for (int64_t t = q0; t < q1; ++t) {
           const int64_t at = (b * H + h) * Tq + t;
           f.finish(t - q0, q0, z + ((b * Tq + t) * H + h) * D, lse ? lse + at : nullptr,
                    c ? c + at : nullptr, gate ? double(gate[h]) : 1, divisor);
         }
       }
+    }
   });
 }
 INSTANTIATE(attention_forward);

@@ -1,5 +1,10 @@
-// The rows of the attention ops (tests/op_table.h). The reference of a fused op is plain::NAME; the
-// bounds are those of tests/kernels/attention_reference.h, and XSA's own below.
+// The rows of the attention ops (tests/op_table.h). The reference of a fused op is plain::NAME,
+// that of plain::attention under a mask and of decoding the loops of
+// tests/kernels/attention_reference.h, which gives the bounds too; XSA's own are below.
+#include <array>
+#include <cmath>
+#include <sstream>
+
 #include "kernels/attention_reference.h"
 #include "op_table.h"
 
@@ -11,65 +16,232 @@ double away_from_zero(double x) { return x < 0 ? x - 0.5 : x + 0.5; }
 Input values(const Shape& shape) { return in(shape, -1, 1, away_from_zero); }
 Tensor f32(const Shape& shape) { return full(shape, 1); }
 
-// Bounds of attention, from three loops in float64: the numbers of qkv taken apart and its
-// gradient's bounds put together again.
-struct Heads {
+// One way to call attention, and which optional tensors follow among the inputs, in this order.
+struct Setting {
   int64_t H, Hkv;
+  AttentionOptions options = {};
+  bool gate = false, sink = false, mask = false;
 };
-Gauge attention_gauge(const Heads& heads, const AttentionOptions& options) {
-  return [heads, options](const Call& call) {
-    const auto [H, Hkv] = heads;
-    const Tensor& qkv = call.x[0];
-    const int64_t B = qkv.size(0), length = qkv.size(1), W = qkv.size(2), D = W / (H + 2 * Hkv);
-    reference::Case s{B,   length, length,         H,
-                      Hkv, D,      options.causal, options.kind == AttentionKind::kXSA};
-    if (options.xsa.denominator == XsaDenominator::kAddEps) s.eps = options.xsa.eps;
-    if (options.xsa.denominator == XsaDenominator::kClampNorm)
-      s.floor = options.xsa.eps * options.xsa.eps;
-    reference::Attention r(s, 0);
-    if (call.dy.defined()) r.dz = call.dy.to_vector();
-    r.gate = call.x.size() > 1 ? call.x[1].to_vector() : reference::Numbers(H, 1.0);
-    const std::vector<double> x = qkv.to_vector();
-    const auto copy = [&](std::vector<double>& part, int64_t first, int64_t width) {
-      for (int64_t i = 0; i < B * length * width; ++i)
-        part[i] = x[i / width * W + first + i % width];
-    };
-    copy(r.q, 0, H * D), copy(r.k, H * D, Hkv * D), copy(r.v, (H + Hkv) * D, Hkv * D);
-    r.run(options.scale == 0 ? 1 / std::sqrt(double(D)) : options.scale);
+struct Optional {
+  Tensor gate, sink, mask;
+};
+
+// A mask (..., T, T), or less, of which some is -inf: every fifth element, and all of query 1.
+Tensor with_holes(const Tensor& mask) {
+  const int64_t T = mask.dim() ? mask.size(-1) : 1, queries = mask.dim() > 1 ? mask.size(-2) : 1;
+  std::vector<double> hole;
+  for (int64_t i = 0; i < mask.numel(); ++i)
+    hole.push_back(i % 5 == 1 || (queries > 1 && i / T % queries == 1));
+  return where(from_vector(hole, mask.shape(), kBool), full_like(mask, {}, -INFINITY), mask);
+}
+
+Optional optional(const Setting& s, L x, std::size_t next) {
+  Optional given;
+  if (s.gate) given.gate = x[next++];
+  if (s.sink) given.sink = x[next++];
+  if (s.mask) given.mask = with_holes(x[next++]);
+  return given;
+}
+
+// Three loops in float64, with the bounds of their results.
+reference::Attention loops(const Setting& s, const Optional& given, int64_t B, int64_t Tq,
+                           int64_t Tk, int64_t D) {
+  reference::Case c{B, Tq, Tk, s.H, s.Hkv, D, s.options.causal};
+  c.xsa = s.options.kind == AttentionKind::kXSA, c.sink = s.sink, c.mask = s.mask;
+  const double eps = s.options.xsa.eps;
+  if (s.options.xsa.denominator == XsaDenominator::kAddEps) c.eps = eps;
+  if (s.options.xsa.denominator == XsaDenominator::kClampNorm) c.floor = eps * eps;
+  reference::Attention r(c, 0);
+  r.gate = s.gate ? given.gate.to_vector() : reference::Numbers(s.H, 1.0);
+  if (s.sink) r.sink = given.sink.to_vector();
+  if (s.mask) r.mask = expand(given.mask, {B, s.H, Tq, Tk}).to_vector();
+  return r;
+}
+double scale_of(const Setting& s, int64_t D) {
+  return s.options.scale == 0 ? 1 / std::sqrt(double(D)) : s.options.scale;
+}
+
+// The same of packed heads; dy undefined means forward alone.
+reference::Attention packed_loops(const Setting& s, L x, const Tensor& dy) {
+  const int64_t B = x[0].size(0), T = x[0].size(1), W = x[0].size(2), D = W / (s.H + 2 * s.Hkv);
+  reference::Attention r = loops(s, optional(s, x, 1), B, T, T, D);
+  r.dz = dy.defined() ? dy.to_vector() : reference::Numbers(r.q.size());
+  const std::vector<double> qkv = x[0].to_vector();
+  const auto copy = [&](std::vector<double>& part, int64_t first, int64_t width) {
+    for (int64_t i = 0; i < B * T * width; ++i) part[i] = qkv[i / width * W + first + i % width];
+  };
+  copy(r.q, 0, s.H * D), copy(r.k, s.H * D, s.Hkv * D), copy(r.v, (s.H + s.Hkv) * D, s.Hkv * D);
+  r.run(scale_of(s, D));
+  return r;
+}
+
+Gauge attention_gauge(const Setting& s) {
+  return [s](const Call& call) {
+    const Shape& shape = call.x[0].shape();  // (B, T, W)
+    const int64_t B = shape[0], T = shape[1], W = shape[2], D = W / (s.H + 2 * s.Hkv);
+    const reference::Attention r = packed_loops(s, call.x, call.dy);
     if (!call.dy.defined()) return TensorList{from_vector(r.z.bound, call.y.shape(), kFloat64)};
 
-    std::vector<double> bound(x.size());
+    std::vector<double> bound(shape.numel());
     const auto put = [&](const std::vector<double>& part, int64_t first, int64_t width) {
-      for (int64_t i = 0; i < B * length * width; ++i)
+      for (int64_t i = 0; i < B * T * width; ++i)
         bound[i / width * W + first + i % width] = part[i];
     };
-    put(r.dq.bound, 0, H * D), put(r.dk.bound, H * D, Hkv * D);
-    put(r.dv.bound, (H + Hkv) * D, Hkv * D);
-    TensorList G{from_vector(bound, qkv.shape(), kFloat64)};
-    if (call.x.size() > 1) G.push_back(from_vector(r.dgate.bound, {H}, kFloat64));
+    put(r.dq.bound, 0, s.H * D), put(r.dk.bound, s.H * D, s.Hkv * D);
+    put(r.dv.bound, (s.H + s.Hkv) * D, s.Hkv * D);
+    TensorList G{from_vector(bound, shape, kFloat64)};
+    if (s.gate) G.push_back(from_vector(r.dgate.bound, {s.H}, kFloat64));
+    if (s.sink) G.push_back(from_vector(r.dsink.bound, {s.H}, kFloat64));
+    if (s.mask) {  // and the sum over what was broadcast: in double, rounded once
+      const Shape all{B, s.H, T, T};
+      const Tensor ds = from_vector(r.dmask.value, all, kFloat64);
+      G.push_back(sum_to(from_vector(r.dmask.bound, all, kFloat64) + 1.01 * magnitude(ds),
+                         call.x.back().shape()));
+    }
     return G;
   };
 }
 
-OpRow attention_row(const char* name, const Heads& heads, const AttentionOptions& options,
-                    bool gated = false) {
-  const auto sample = [=, h = heads](int64_t B, int64_t length, int64_t D) {
-    Sample s{values({B, length, (h.H + 2 * h.Hkv) * D})};
-    if (gated) s.push_back(in({h.H}, -2, 2));
-    return s;
+// What every form of attention refuses, with the form's own heads and options.
+std::vector<ErrorSample> attention_errors(const Setting& s) {
+  const int64_t H = s.H, W = H + 2 * s.Hkv;
+  const auto call = [s](const Shape& qkv, const Tensor& gate, const Tensor& sink) {
+    return [=] { attention(f32(qkv), gate, s.H, s.Hkv, s.options, sink); };
   };
-  return {
-      .name = name,
-      .op = [=, h = heads](
-                L x) { return attention(x[0], gated ? x[1] : Tensor(), h.H, h.Hkv, options); },
-      .samples = {sample(1, 5, 2), sample(2, 3, 3), sample(1, 1, 1), sample(2, 0, 2)},
-      .y = attention_gauge(heads, options),
-      .dx = attention_gauge(heads, options),
-      .reference =
-          [=, h = heads](L x) {
-            return plain::attention(x[0], gated ? x[1] : Tensor(), h.H, h.Hkv, options);
-          },
+  const std::string h = std::to_string(H), more = std::to_string(H + 1);
+  const std::string heads = ", H = " + h + ", Hkv = " + std::to_string(s.Hkv);
+  std::vector<ErrorSample> errors{
+      {call({2, W}, {}, {}),
+       "attention: qkv must have shape (B, T, (H + 2 Hkv) D); got (2, " + std::to_string(W) + ")"},
+      {call({1, 2, W + 1}, {}, {}),
+       "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv (1, 2, " +
+           std::to_string(W + 1) + ")" + heads},
+      {call({1, 2, W}, {}, f32({H + 1})), "attention: sink must have shape (H) = (" + h +
+                                              "), one logit a query head; got (" + more + ")"}};
+  if (s.options.kind == AttentionKind::kSA)
+    errors.push_back(
+        {call({1, 2, W}, f32({H}), {}), "attention: gate belongs to XSA; pass Tensor() for SA"});
+  else
+    errors.push_back(
+        {call({1, 2, W}, f32({H + 1}), {}), "attention: gate must have shape (H) = (" + h +
+                                                "), one number a query head; got (" + more + ")"});
+  return errors;
+}
+
+std::vector<Input> optional_inputs(const Setting& s) {
+  std::vector<Input> inputs;
+  if (s.gate) inputs.push_back(in({s.H}, -2, 2));
+  if (s.sink) inputs.push_back(in({s.H}, -2, 2));
+  return inputs;
+}
+
+OpRow attention_row(const char* name, const Setting& s) {
+  OpRow row{.name = name,
+            .op =
+                [s](L x) {
+                  const Optional given = optional(s, x, 1);
+                  return attention(x[0], given.gate, s.H, s.Hkv, s.options, given.sink);
+                },
+            .y = attention_gauge(s),
+            .dx = attention_gauge(s),
+            .reference =
+                [s](L x) {
+                  const Optional given = optional(s, x, 1);
+                  return plain::attention(x[0], given.gate, s.H, s.Hkv, s.options, given.sink);
+                },
+            .errors = attention_errors(s)};
+  using Size = std::array<int64_t, 3>;  // B, T, D
+  for (const auto& [B, T, D] : {Size{1, 5, 2}, Size{2, 3, 3}, Size{1, 1, 1}, Size{2, 0, 2},
+                                Size{0, 3, 2}, Size{1, 2, 1}, Size{1, 17, 1}, Size{2, 31, 3}}) {
+    row.samples.push_back({values({B, T, (s.H + 2 * s.Hkv) * D})});
+    for (const Input& input : optional_inputs(s)) row.samples.back().push_back(input);
+  }
+  return row;
+}
+
+// Attention in plain ops, which takes a mask. The reference is the three loops.
+OpRow mask_row(const char* name, const Setting& s) {
+  const auto op = [s](L x) {
+    const Optional given = optional(s, x, 1);
+    return plain::attention(x[0], given.gate, s.H, s.Hkv, s.options, given.sink, given.mask);
   };
+  OpRow row{.name = name,
+            .op = op,
+            .y = attention_gauge(s),
+            .dx = attention_gauge(s),
+            .reference = [s](L x) {
+              const Shape shape{x[0].size(0), x[0].size(1), x[0].size(2) / (s.H + 2 * s.Hkv) * s.H};
+              return from_vector(packed_loops(s, x, {}).z.value, shape, kFloat64);
+            }};
+  const auto add = [&](int64_t B, int64_t T, int64_t D, const Shape& mask) {
+    row.samples.push_back({values({B, T, (s.H + 2 * s.Hkv) * D})});
+    for (const Input& input : optional_inputs(s)) row.samples.back().push_back(input);
+    row.samples.back().push_back(in(mask, -2, 2));
+  };
+  const int64_t H = s.H;
+  add(1, 5, 2, {5, 5}), add(2, 3, 1, {2, 1, 1, 3}), add(2, 3, 2, {2, H, 3, 3});
+  add(1, 1, 1, {}), add(1, 4, 1, {H, 1, 1}), add(2, 0, 2, {1, 0}), add(0, 3, 2, {3, 3});
+  add(1, 2, 3, {2, 1}), add(2, 17, 3, {17, 17});
+  const auto refuse = [&](const Shape& mask) {
+    std::ostringstream text;
+    text << "attention: mask must broadcast to (B, H, T, T) = " << Shape{2, H, 3, 3} << "; got "
+         << mask;
+    const int64_t W = H + 2 * s.Hkv;
+    row.errors.push_back(
+        {[=] {
+           plain::attention(f32({2, 3, W}), {}, s.H, s.Hkv, s.options, {}, f32(mask));
+         },
+         text.str()});
+  };
+  refuse({4, 3}), refuse({3, 1, 3, 3}), refuse({1, 2, H, 3, 3});
+  return row;
+}
+
+// Decoding is forward alone: the table gives it the same heads as separate views.
+OpRow decode_row(const char* name, const Setting& s) {
+  const auto op = [s](L x) {
+    NoGradGuard no_grad;
+    const Optional given = optional(s, x, 3);
+    return attention_decode(x[0], x[1], x[2], given.gate, s.options, given.sink);
+  };
+  const auto run = [s](L x) {
+    const int64_t B = x[0].size(0), D = x[0].size(3);
+    reference::Attention r = loops(s, optional(s, x, 3), B, x[0].size(1), x[1].size(1), D);
+    r.q = x[0].to_vector(), r.k = x[1].to_vector(), r.v = x[2].to_vector();
+    r.dz.assign(r.q.size(), 0);
+    r.run(scale_of(s, D));
+    return r;
+  };
+  OpRow row{.name = name,
+            .op = op,
+            .y =
+                [run](const Call& call) {
+                  return TensorList{from_vector(run(call.x).z.bound, call.y.shape(), kFloat64)};
+                },
+            .reference = [run](L x) { return from_vector(run(x).z.value, x[0].shape(), kFloat64); },
+            .no_gradient = "it is for decoding"};
+  using Size = std::array<int64_t, 4>;  // B, Tq, Tk, D
+  for (const auto& [B, Tq, Tk, D] :
+       {Size{1, 2, 5, 3}, Size{2, 1, 1, 2}, Size{1, 0, 3, 2}, Size{1, 1, 33, 2}, Size{2, 3, 17, 1},
+        Size{0, 1, 2, 3}, Size{1, 31, 31, 7}, Size{1, 1, 130, 17}}) {
+    row.samples.push_back({in({B, Tq, s.H, D}), in({B, Tk, s.Hkv, D}), values({B, Tk, s.Hkv, D})});
+    for (const Input& input : optional_inputs(s)) row.samples.back().push_back(input);
+  }
+  const auto refuse = [&](const Shape& q, const Shape& k, const Shape& v, const Tensor& sink,
+                          const std::string& message) {
+    row.errors.push_back({[=] { attention_decode(f32(q), f32(k), f32(v), {}, s.options, sink); },
+                          "attention_decode: " + message});
+  };
+  refuse({1, 3, 2, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {},
+         "every query needs its own key and value, Tq <= Tk; got Tq = 3, Tk = 2");
+  refuse({1, 1, 2, 4}, {1, 2, 2, 4}, {1, 3, 2, 4}, {},
+         "wanted q (B, Tq, H, D) and k, v (B, Tk, Hkv, D); got q (1, 1, 2, 4), k (1, 2, 2, 4), v "
+         "(1, 3, 2, 4)");
+  refuse({1, 1, 3, 4}, {1, 2, 2, 4}, {1, 2, 2, 4}, {},
+         "H must be a multiple of Hkv; got H = 3, Hkv = 2");
+  refuse({1, 1, 2, 4}, {1, 2, 1, 4}, {1, 2, 1, 4}, f32({1}),
+         "sink must have shape (H) = (2), one logit a query head; got (1)");
+  return row;
 }
 
 // c errs by that of two dot products of D terms and a division; z, dy and dv by their terms.
@@ -97,13 +269,26 @@ OpRow xsa_row(const char* name, const XsaOptions& options, bool gated, double ep
       .op = [=](L x) { return xsa(x[0], x[1], gated ? x[2] : Tensor(), options); },
       .samples = {{in({2, 3, 4}), values({2, 3, 4})},
                   {in({3, 1}), values({3, 1})},
-                  {in({0, 3, 2}), values({0, 3, 2})}},
+                  {in({0, 3, 2}), values({0, 3, 2})},
+                  {in({1, 3, 17}), values({1, 3, 17})},
+                  {in({5, 3, 2}), values({5, 3, 2})},
+                  {in({2, 1, 3, 1}), values({2, 1, 3, 1})},
+                  {in({3, 31}), values({3, 31})},
+                  {in({7, 3, 33}), values({7, 3, 33})}},
       .y = xsa_gauge(eps),
       .dx = xsa_gauge(eps),
       .reference = [=](L x) { return plain::xsa(x[0], x[1], gated ? x[2] : Tensor(), options); },
   };
   for (Sample& s : row.samples)
     if (gated) s.push_back(in({3}, -2, 2));
+  const auto refuse = [&](const Shape& y, const Shape& v, const Tensor& gate,
+                          const std::string& message) {
+    row.errors.push_back({[=] { xsa(f32(y), f32(v), gate, options); }, "xsa: " + message});
+  };
+  refuse({2, 3}, {2, 4}, {}, "y and v must have one shape (..., H, D); got y (2, 3), v (2, 4)");
+  refuse({3}, {3}, {}, "y and v must have one shape (..., H, D); got y (3), v (3)");
+  refuse({2, 3}, {2, 3}, f32({3}),
+         "gate must have shape (H) = (2), one number a query head; got (3)");
   return row;
 }
 
@@ -119,19 +304,11 @@ Gauge rope_gauge(int64_t heads, int64_t D) {
   };
 }
 
-OpRow rope_row(const char* name, const RopeOptions& options) {
-  return {.name = name,
-          .op = [=](L x) { return rope(x[0], 2, 4, options); },
-          .samples = {{in({2, 3, 11})}, {in({1, 1, 8})}, {in({2, 0, 9})}, {in({0, 2, 9})}},
-          .y = rope_gauge(2, 4),
-          .dx = rope_gauge(2, 4)};
-}
-
-std::vector<ErrorSample> rope_errors() {
+std::vector<ErrorSample> rope_errors(const RopeOptions& row_options) {
   std::vector<ErrorSample> errors;
   const auto add = [&](const Shape& shape, int64_t heads, int64_t D, const std::string& got) {
     errors.push_back(
-        {[=] { rope(f32(shape), heads, D); },
+        {[=] { rope(f32(shape), heads, D, row_options); },
          "rope: wanted x (B, T, W) with W >= heads D and D even, at least 2; got x " + got});
   };
   add({2, 3}, 1, 2, "(2, 3), heads = 1, D = 2");
@@ -150,6 +327,22 @@ std::vector<ErrorSample> rope_errors() {
   return errors;
 }
 
+OpRow rope_row(const char* name, const RopeOptions& options) {
+  return {.name = name,
+          .op = [=](L x) { return rope(x[0], 2, 4, options); },
+          .samples = {{in({2, 3, 11})},
+                      {in({1, 1, 8})},
+                      {in({2, 0, 9})},
+                      {in({0, 2, 9})},
+                      {in({1, 17, 8})},
+                      {in({1, 2, 31})},
+                      {in({2, 5, 8})},
+                      {in({3, 33, 17})}},
+          .y = rope_gauge(2, 4),
+          .dx = rope_gauge(2, 4),
+          .errors = rope_errors(options)};
+}
+
 }  // namespace
 
 std::vector<OpRow> rows_attention() {
@@ -162,14 +355,22 @@ std::vector<OpRow> rows_attention() {
   added.xsa = add, clamped.xsa = below;
 
   std::vector<OpRow> rows{
-      attention_row("attention", {2, 2}, sa),
-      attention_row("attention group", {4, 2}, sa),
-      attention_row("attention open", {2, 1}, open),
-      attention_row("attention xsa", {2, 2}, exact),
-      attention_row("attention xsa gate group", {4, 2}, exact, true),
-      attention_row("attention xsa open", {3, 1}, open_xsa, true),
-      attention_row("attention xsa eps", {2, 1}, added, true),
-      attention_row("attention xsa clamp", {1, 1}, clamped, true),
+      attention_row("attention", {2, 2, sa}),
+      attention_row("attention group", {4, 2, sa}),
+      attention_row("attention open", {2, 1, open}),
+      attention_row("attention sink", {2, 2, sa, false, true}),
+      attention_row("attention sink open", {3, 1, open, false, true}),
+      attention_row("attention xsa", {2, 2, exact}),
+      attention_row("attention xsa gate group", {4, 2, exact, true}),
+      attention_row("attention xsa open", {3, 1, open_xsa, true}),
+      attention_row("attention xsa eps", {2, 1, added, true}),
+      attention_row("attention xsa clamp", {1, 1, clamped, true}),
+      attention_row("attention xsa sink", {2, 1, exact, false, true}),
+      attention_row("attention xsa sink gate", {4, 2, open_xsa, true, true}),
+      mask_row("attention plain mask", {2, 1, sa, false, false, true}),
+      mask_row("attention plain mask sink", {4, 2, open, false, true, true}),
+      decode_row("attention_decode", {2, 1, sa}),
+      decode_row("attention_decode xsa sink", {2, 1, exact, true, true}),
       xsa_row("xsa", {}, false),
       xsa_row("xsa gate", {}, true),
       xsa_row("xsa eps", add, true, 0.5),
@@ -179,91 +380,49 @@ std::vector<OpRow> rows_attention() {
       rope_row("rope adjacent", {.layout = RopeLayout::kAdjacent, .base = 100, .position = 7}),
       rope_row("rope inverse", {.position = 2, .inverse = true}),
   };
-  // attention_decode is forward alone: the table gives it the same heads as separate views.
-  rows.push_back({.name = "attention_decode",
-                  .op =
-                      [exact](L x) {
-                        return attention_decode(x[0].detach(), x[1].detach(), x[2].detach(),
-                                                Tensor(), exact);
-                      },
-                  .samples = {{in({1, 2, 2, 3}), in({1, 5, 1, 3}), values({1, 5, 1, 3})},
-                              {in({2, 1, 2, 2}), in({2, 1, 2, 2}), values({2, 1, 2, 2})},
-                              {in({1, 0, 2, 2}), in({1, 3, 2, 2}), values({1, 3, 2, 2})}},
-                  .no_gradient = "it is for decoding",
-                  .no_float32 = "tests/autograd/attention_test.cpp compares it with attention"});
-
-  rows[0].errors = {{[] {
-                       attention(f32({2, 8}), {}, 1, 1, {});
-                     },
-                     "attention: qkv must have shape (B, T, (H + 2 Hkv) D); got (2, 8)"},
-                    {[] {
-                       attention(f32({1, 2, 8}), {}, 1, 1, {});
-                     },
-                     "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv (1, 2, "
-                     "8), H = 1, Hkv = "
-                     "1"},
-                    {[] {
-                       attention(f32({1, 2, 8}), {}, 6148914691236517206, 6148914691236517206, {});
-                     },
-                     "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv (1, 2, "
-                     "8), H = 6148914691236517206, Hkv = 6148914691236517206"},
-                    {[] {
-                       attention(f32({1, 2, 6}), {}, 1, 1, {.scale = INFINITY});
-                     },
-                     "attention: scale must be finite; got inf"},
-                    {[] {
-                       attention(f32({1, 2, 7}), {}, 3, 2, {});
-                     },
-                     "attention: H must be a multiple of Hkv; got H = 3, Hkv = 2"},
-                    {[] {
-                       attention(f32({1, 2, 3 * 257}), {}, 1, 1, {});
-                     },
-                     "attention: supports head dimensions D from 1 to 256; got D = 257"},
-                    {[] {
-                       attention(f32({1, 2, 6}), f32({2}), 1, 1, {.kind = AttentionKind::kXSA});
-                     },
-                     "attention: gate must have shape (H) = (1), one number a query head; got (2)"},
-                    {[] {
-                       attention(f32({1, 2, 6}), f32({1}), 1, 1, {});
-                     },
-                     "attention: gate belongs to XSA; pass Tensor() for SA"}};
-  for (OpRow& row : rows) {
-    if (row.name == "xsa")
-      row.errors = {{[] {
-                       xsa(f32({2, 3}), f32({2, 4}));
-                     },
-                     "xsa: y and v must have one shape (..., H, D); got y (2, 3), v (2, 4)"},
-                    {[] { xsa(f32({3}), f32({3})); },
-                     "xsa: y and v must have one shape (..., H, D); got y (3), v (3)"},
-                    {[] {
-                       xsa(f32({2, 3}), f32({2, 3}), f32({3}));
-                     },
-                     "xsa: gate must have shape (H) = (2), one number a query head; got (3)"},
-                    {[] {
-                       xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kAddEps, -1});
-                     },
-                     "xsa: eps must be finite and not negative; got -1"},
-                    {[] {
-                       xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kClampNorm, INFINITY});
-                     },
-                     "xsa: eps must be finite and not negative; got inf"}};
-    if (row.name == "rope") row.errors = rope_errors();
-    if (row.name == "attention_decode")
-      row.errors = {
-          {[] {
-             attention_decode(f32({1, 3, 2, 4}), f32({1, 2, 2, 4}), f32({1, 2, 2, 4}), {}, {});
-           },
-           "attention_decode: every query needs its own key and value, Tq <= Tk; got Tq = 3, Tk = "
-           "2"},
-          {[] {
-             attention_decode(f32({1, 1, 2, 4}), f32({1, 2, 2, 4}), f32({1, 3, 2, 4}), {}, {});
-           },
-           "attention_decode: wanted q (B, Tq, H, D) and k, v (B, Tk, Hkv, D); got q (1, 1, 2, 4), "
-           "k (1, 2, 2, 4), v (1, 3, 2, 4)"},
-          {[] {
-             attention_decode(f32({1, 1, 3, 4}), f32({1, 2, 2, 4}), f32({1, 2, 2, 4}), {}, {});
-           },
-           "attention_decode: H must be a multiple of Hkv; got H = 3, Hkv = 2"}};
+  const auto refuse = [&](std::size_t row, std::function<void()> call, const char* message) {
+    rows[row].errors.push_back({std::move(call), message});
+  };
+  const int64_t huge = 6148914691236517206;
+  refuse(
+      0,
+      [=] {
+        attention(f32({1, 2, 8}), {}, huge, huge, {});
+      },
+      "attention: the last dimension of qkv must be (H + 2 Hkv) D; got qkv (1, 2, 8), H = "
+      "6148914691236517206, Hkv = 6148914691236517206");
+  refuse(
+      0,
+      [] {
+        attention(f32({1, 2, 6}), {}, 1, 1, {.scale = INFINITY});
+      },
+      "attention: scale must be finite; got inf");
+  refuse(
+      0,
+      [] {
+        attention(f32({1, 2, 7}), {}, 3, 2, {});
+      },
+      "attention: H must be a multiple of Hkv; got H = 3, Hkv = 2");
+  refuse(
+      0,
+      [] {
+        attention(f32({1, 2, 3 * 257}), {}, 1, 1, {});
+      },
+      "attention: supports head dimensions D from 1 to 256; got D = 257");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name != "xsa") continue;
+    refuse(
+        i,
+        [] {
+          xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kAddEps, -1});
+        },
+        "xsa: eps must be finite and not negative; got -1");
+    refuse(
+        i,
+        [] {
+          xsa(f32({2, 3}), f32({2, 3}), {}, {XsaDenominator::kClampNorm, INFINITY});
+        },
+        "xsa: eps must be finite and not negative; got inf");
   }
   return rows;
 }

@@ -7,34 +7,13 @@
 #include <cstring>
 #include <limits>
 
-#include "autograd/gradcheck.h"
+#include "attention_numbers.h"
 
 using namespace pellucid;
 
 namespace {
 
 constexpr AttentionOptions kExact{.kind = AttentionKind::kXSA};
-
-Tensor random(const Shape& shape, uint64_t seed, DType dtype = kFloat64) {
-  return random_leaf(shape, seed, dtype).detach();
-}
-Tensor leaf(const Tensor& x) {
-  Tensor y = x.detach();
-  y.set_requires_grad(true);
-  return y;
-}
-
-// The largest difference over the largest number, which is about 1 unless all are rounding errors.
-double difference(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const std::vector<double> x = a.to_vector(), y = b.to_vector();
-  double most = 0, size = 0.01;
-  for (size_t i = 0; i < x.size(); ++i) {
-    most = std::max(most, std::isnan(x[i] - y[i]) ? INFINITY : std::abs(x[i] - y[i]));
-    size = std::max(size, std::abs(y[i]));
-  }
-  return most / size;
-}
 
 // Heads [first, first + count) of (B, T, W) as (B, T, count, D).
 Tensor heads(const Tensor& x, int64_t first, int64_t count, int64_t D) {
@@ -95,17 +74,22 @@ TEST_CASE("attention: fused and plain agree in float64") {
       for (bool causal : {true, false})
         for (int64_t length : {1, 2, 17, 65})
           for (int64_t D : {2, 7, 33}) {
-            const bool gated = kind == AttentionKind::kXSA && D != 7;
+            const bool gated = kind == AttentionKind::kXSA && D != 7, sinks = D != 33;
             const AttentionOptions options{.kind = kind, .causal = causal};
             const Tensor x = random({2, length, (H + 2 * Hkv) * D}, uint64_t(length * D));
             const Tensor gate = random({H}, 5), dz = random({2, length, H * D}, 6);
+            const Tensor logits = random({H}, 7) * 2.0;
             TensorList gradients[2];
             Tensor z[2];
             for (int plain : {0, 1}) {
               const Tensor a = leaf(x), g = gated ? leaf(gate) : Tensor();
-              z[plain] = plain ? plain::attention(a, g, H, Hkv, options)
-                               : attention(a, g, H, Hkv, options);
-              gradients[plain] = grad(z[plain], gated ? TensorList{a, g} : TensorList{a}, dz);
+              const Tensor sink = sinks ? leaf(logits) : Tensor();
+              z[plain] = plain ? plain::attention(a, g, H, Hkv, options, sink)
+                               : attention(a, g, H, Hkv, options, sink);
+              TensorList inputs{a};
+              for (const Tensor& input : {g, sink})
+                if (input.defined()) inputs.push_back(input);
+              gradients[plain] = grad(z[plain], inputs, dz);
             }
             most = std::max(most, difference(z[0], z[1]));
             for (size_t i = 0; i < gradients[0].size(); ++i)
@@ -118,12 +102,15 @@ TEST_CASE("attention: fused and plain agree in float64") {
 TEST_CASE("attention: decoding gives the rows of the full pass, for every prefix") {
   const int64_t B = 2, length = 37, H = 4, Hkv = 2, D = 8, capacity = 50;
   for (DType dtype : {kFloat64, kFloat32})
-    for (AttentionKind kind : {AttentionKind::kSA, AttentionKind::kXSA}) {
+    for (auto [kind, sinks] : {std::pair{AttentionKind::kSA, false},
+                               {AttentionKind::kXSA, false},
+                               {AttentionKind::kXSA, true}}) {
       NoGradGuard guard;
       const AttentionOptions options{.kind = kind};
       const Tensor gate = kind == AttentionKind::kXSA ? random({H}, 5, dtype) : Tensor();
+      const Tensor sink = sinks ? random({H}, 3, dtype) : Tensor();
       const Tensor x = random({B, length, (H + 2 * Hkv) * D}, 4, dtype);
-      const Tensor z = attention(x, gate, H, Hkv, options);
+      const Tensor z = attention(x, gate, H, Hkv, options, sink);
       const double bound = dtype == kFloat64 ? 1e-14 : 1e-5;
 
       // A cache with NaN behind the last token, its heads before its tokens: any strides do.
@@ -137,14 +124,15 @@ TEST_CASE("attention: decoding gives the rows of the full pass, for every prefix
         copy_(slice(rows(keys), 1, t, t + 1), heads(now, H, Hkv, D));
         copy_(slice(rows(values), 1, t, t + 1), heads(now, H + Hkv, Hkv, D));
         const Tensor one =
-            attention_decode(heads(now, 0, H, D), rows(keys), rows(values), gate, options);
+            attention_decode(heads(now, 0, H, D), rows(keys), rows(values), gate, options, sink);
         CHECK(difference(reshape(one, {B, 1, H * D}) + 1.0, slice(z, 1, t, t + 1) + 1.0) <= bound);
 
         // Mistake 9: all cached values lined up with the new rows, so row 0's value is projected
         // out.
         if (kind == AttentionKind::kXSA && t > 0) {
           const AttentionOptions sa;
-          const Tensor y = attention_decode(heads(now, 0, H, D), rows(keys), rows(values), {}, sa);
+          const Tensor y =
+              attention_decode(heads(now, 0, H, D), rows(keys), rows(values), {}, sa, sink);
           const Tensor first = slice(rows(values), 1, 0, 1);  // (B, 1, Hkv, D)
           const Tensor own =
               reshape(expand(unsqueeze(first, 3), {B, 1, Hkv, H / Hkv, D}), {B, 1, H, D});
@@ -156,7 +144,7 @@ TEST_CASE("attention: decoding gives the rows of the full pass, for every prefix
       for (int64_t n : {1, 2, 20, 37}) {
         const Tensor some =
             attention_decode(heads(slice(x, 1, length - n, length), 0, H, D), heads(x, H, Hkv, D),
-                             heads(x, H + Hkv, Hkv, D), gate, options);
+                             heads(x, H + Hkv, Hkv, D), gate, options, sink);
         CHECK(difference(reshape(some, {B, n, H * D}), slice(z, 1, length - n, length)) <= bound);
       }
     }
@@ -164,10 +152,12 @@ TEST_CASE("attention: decoding gives the rows of the full pass, for every prefix
 
 TEST_CASE("attention: decoding refuses to lose a gradient") {
   const Tensor q = leaf(random({1, 1, 1, 2}, 1)), k = random({1, 1, 1, 2}, 2);
-  CHECK_THROWS_WITH_AS(attention_decode(q, k, k, {}, {}),
-                       "attention_decode: has no gradient; use NoGradGuard, or attention() for "
-                       "training",
-                       std::invalid_argument);
+  const Tensor sink = leaf(random({1}, 3));
+  for (const auto& [query, logit] : {std::pair{q, Tensor()}, {k, sink}})
+    CHECK_THROWS_WITH_AS(attention_decode(query, k, k, {}, {}, logit),
+                         "attention_decode: has no gradient; use NoGradGuard, or attention() for "
+                         "training",
+                         std::invalid_argument);
 }
 
 TEST_CASE("xsa is strictly causal attention, gated by the token's own score, then projected") {
@@ -264,15 +254,73 @@ TEST_CASE("xsa: v = 0 has no projection and no gradient, fused and plain, at eps
       }
 }
 
-TEST_CASE("attention: no batch or no tokens: the gate's gradient is 0, of every order") {
+TEST_CASE("attention: a sink of 0 is one more token in front, whose key and value are 0") {
+  const int64_t length = 21, D = 5;
+  const Tensor x = random({2, length, 3 * D}, 30), dz = random({2, length, D}, 31);
+  for (const AttentionOptions& options : {AttentionOptions(), kExact}) {
+    const Tensor a = leaf(x), b = leaf(x), sink = leaf(zeros({1}, kFloat64));
+    const Tensor z = attention(a, {}, 1, 1, options, sink);
+    const Tensor longer = attention(unslice(b, 1, length + 1, 1), {}, 1, 1, options);
+    const Tensor wanted = slice(longer, 1, 1, length + 1);
+    CHECK(difference(z, wanted) <= 1e-14);
+    CHECK(difference(grad(z, {a}, dz)[0], grad(wanted, {b}, dz)[0]) <= 1e-14);
+  }
+}
+
+TEST_CASE("attention: sinks scale XSA's rows, which stay orthogonal to their values") {
+  // y = (1 - p_sink) y', y' without the sink, and XSA is linear in y.
+  const int64_t length = 21, D = 5;
+  const Tensor x = random({1, length, 3 * D}, 32), sink = from_vector({1.5}, {1}, kFloat64);
+  const Head h(length, D, x);
+  const Tensor z = attention(x, {}, 1, 1, kExact, sink), without = attention(x, {}, 1, 1, kExact);
+  Matrix share(length, std::vector<double>(D));
+  for (int64_t i = 0; i < length; ++i) {
+    double total = 0;
+    for (int64_t j = 0; j <= i; ++j) total += std::exp(h.s[i][j]);
+    for (double& e : share[i]) e = total / (total + std::exp(1.5));
+  }
+  CHECK(difference(z, without * tensor(share)) <= 1e-13);
+  const Tensor along = sum(z * slice(x, 2, 2 * D, 3 * D), -1);  // z.v
+  CHECK(difference(along + 1.0, full({1, length}, 1, kFloat64)) <= 1e-15 * 8);
+}
+
+TEST_CASE("attention: a sink of -inf has no gradient and changes nothing, of every order") {
+  const Tensor x = random({1, 9, 12}, 33), dz = random({1, 9, 6}, 34);
+  for (bool create_graph : {false, true}) {
+    const Tensor a = leaf(x), b = leaf(x), sink = leaf(full({2}, -INFINITY, kFloat64));
+    const Tensor z = attention(a, {}, 2, 1, kExact, sink), wanted = attention(b, {}, 2, 1, kExact);
+    const TensorList G = grad(z, {a, sink}, dz, {.create_graph = create_graph});
+    CHECK(z.to_vector() == wanted.to_vector());
+    CHECK(difference(G[0], grad(wanted, {b}, dz)[0]) <= (create_graph ? 1e-14 : 0));
+    CHECK(G[1].to_vector() == std::vector<double>(2));
+  }
+}
+
+TEST_CASE("attention: a sink of +inf or NaN makes its head NaN, fused and plain") {
+  const Tensor x = random({1, 5, 12}, 35);
+  for (double bad : {double(INFINITY), double(NAN)})
+    for (bool plain : {false, true}) {
+      const Tensor sink = from_vector({0.5, bad}, {2}, kFloat64);
+      const Tensor z = plain ? plain::attention(x, {}, 2, 1, kExact, sink)
+                             : attention(x, {}, 2, 1, kExact, sink);
+      const std::vector<double> y = z.to_vector();
+      for (size_t i = 0; i < y.size(); ++i) CHECK(std::isnan(y[i]) == (i / 3 % 2 == 1));
+    }
+}
+
+TEST_CASE("attention: no batch or no tokens: gate and sink have gradient 0, of every order") {
   for (auto [B, length] : {std::pair<int64_t, int64_t>{0, 3}, {2, 0}})
     for (bool create_graph : {false, true}) {
       const Tensor qkv = leaf(zeros({B, length, 8}, kFloat64)), gate = leaf(random({2}, 22));
-      const Tensor z = attention(qkv, gate, 2, 1, kExact);
-      const TensorList G = grad(z, {qkv, gate}, zeros_like(z), {.create_graph = create_graph});
+      const Tensor sink = leaf(random({2}, 23));
+      const Tensor z = attention(qkv, gate, 2, 1, kExact, sink);
+      const TensorList G =
+          grad(z, {qkv, gate, sink}, zeros_like(z), {.create_graph = create_graph});
       CHECK(G[0].shape() == qkv.shape());
-      REQUIRE(G[1].defined());
-      CHECK(G[1].to_vector() == std::vector<double>(2));
+      for (int i : {1, 2}) {
+        REQUIRE(G[i].defined());
+        CHECK(G[i].to_vector() == std::vector<double>(2));
+      }
     }
 }
 

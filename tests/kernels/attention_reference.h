@@ -1,8 +1,8 @@
-// Attention with XSA and its gradients as three plain loops in float64, and for each number the
-// error that rounding allows: |ours - reference| <= (u + 2^-53) bound, u = 2^-24 for float, to
-// first order. The bounds are rules 3 and 4 of the library's rounding rules, term by term: a sum of
-// n terms errs by at most (4 + sqrt(n)/2) u G, G the sum of |terms|; a weight of the softmax by u
-// (|s - m| + 2 B + c + 3), B = 2 ulp of exp and c the sum's factor.
+// Attention with sinks, a mask and XSA, and its gradients, as three plain loops in float64, and for
+// each number the error that rounding allows: |ours - reference| <= (u + 2^-53) bound, u = 2^-24
+// for float, to first order. The bounds are rules 3 and 4 of the library's rounding rules, term by
+// term: a sum of n terms errs by at most (4 + sqrt(n)/2) u G, G the sum of |terms|; a weight of the
+// softmax by u (|s - m| + 2 B + c + 3), B = 2 ulp of exp and c the sum's factor.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -18,6 +18,7 @@ struct Case {
   int64_t B, Tq, Tk, H, Hkv, D;
   bool causal = true, xsa = true;
   double floor = 0, eps = 0;
+  bool sink = false, mask = false;
 };
 
 // A number and its bound, in units of u.
@@ -41,11 +42,12 @@ inline double dot_magnitude(const double* a, const double* b, int64_t n) {
 constexpr double kFlushed = 0x1p-102;
 inline double sum_factor(int64_t n) { return 4 + 0.5 * std::sqrt(double(n)); }
 
-// Contiguous: q, z, dz, dq (B, Tq, H, D); k, v, dk, dv (B, Tk, Hkv, D); lse, c (B, H, Tq).
+// Contiguous: q, z, dz, dq (B, Tq, H, D); k, v, dk, dv (B, Tk, Hkv, D); lse, c (B, H, Tq); gate,
+// sink (H); mask, dmask (B, H, Tq, Tk), added to the scores, -inf where a key is hidden.
 struct Attention {
   Case s;
-  Numbers q, k, v, dz, gate;
-  Array z, lse, c, dq, dk, dv, dgate;
+  Numbers q, k, v, dz, gate, sink, mask;
+  Array z, lse, c, dq, dk, dv, dgate, dsink, dmask;
 
   Attention(const Case& shape, uint64_t seed)
       : s(shape),
@@ -54,19 +56,26 @@ struct Attention {
         v(k.size()),
         dz(q.size()),
         gate{1, 0.6, -0.3, 2, 0, 1, 1, 0.5},
+        sink{0.7, -1.5, 3, 0, -4, 1, 1, 0.5},
+        mask(s.mask ? s.B * s.H * s.Tq * s.Tk : 0),
         z(int64_t(q.size())),
         lse(s.B * s.H * s.Tq),
         c(s.B * s.H * s.Tq),
         dq(int64_t(q.size())),
         dk(int64_t(k.size())),
         dv(int64_t(k.size())),
-        dgate(s.H) {
+        dgate(s.H),
+        dsink(s.H),
+        dmask(int64_t(mask.size())) {
     gate.resize(s.H);
+    sink.resize(s.H);
+    if (!s.sink) sink.assign(s.H, -INFINITY);
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal;  // floats: exact in both precisions
     for (Numbers* x : {&q, &k, &v, &dz})
       for (double& e : *x) e = double(normal(random));
-    for (double& g : gate) g = double(float(g));
+    for (Numbers* x : {&gate, &sink})
+      for (double& e : *x) e = double(float(e));
   }
 
   int64_t at_query(int64_t b, int64_t t, int64_t h) const {
@@ -84,24 +93,29 @@ struct Attention {
 
   void row(int64_t b, int64_t h, int64_t i, double scale) {
     const int64_t D = s.D, own = s.Tk - s.Tq + i, kv = h / (s.H / s.Hkv);
-    const int64_t n = s.causal ? std::clamp(own + 1, int64_t{0}, s.Tk) : s.Tk;
     const int64_t iq = at_query(b, i, h), row_at = (b * s.H + h) * s.Tq + i;
-    const double *q_i = &q[iq], *dz_i = &dz[iq];
+    const double *q_i = &q[iq], *dz_i = &dz[iq], sink_h = sink[h];
+    std::vector<int64_t> keys;  // that the query sees
+    for (int64_t j = 0; j < (s.causal ? std::min(own + 1, s.Tk) : s.Tk); ++j)
+      if (!s.mask || mask[row_at * s.Tk + j] != -INFINITY) keys.push_back(j);
+    const int64_t n = int64_t(keys.size());
     if (n == 0) {
-      lse.value[row_at] = -INFINITY;
+      lse.value[row_at] = sink_h;
       return;
     }
 
     // Weights p, and their errors in units of u.
     Numbers score(n), score_bound(n), p(n), p_bound(n);
     for (int64_t j = 0; j < n; ++j) {
-      const double* k_j = &k[at_key(b, j, kv)];
+      const double* k_j = &k[at_key(b, keys[j], kv)];
       score[j] = scale * dot(q_i, k_j, D);
       score_bound[j] = (sum_factor(D) + 2) * std::abs(scale) * dot_magnitude(q_i, k_j, D);
+      if (s.mask) score[j] += mask[row_at * s.Tk + keys[j]], score_bound[j] += std::abs(score[j]);
     }
-    const double m = *std::max_element(score.begin(), score.end());
-    double total = 0, shift = 0;
+    const double m = std::max(sink_h, *std::max_element(score.begin(), score.end()));
+    double total = std::exp(sink_h - m), shift = s.sink ? total * (m - sink_h) : 0;
     for (int64_t j = 0; j < n; ++j) total += p[j] = std::exp(score[j] - m);
+    shift /= total;
     for (int64_t j = 0; j < n; ++j) {
       p[j] /= total;
       shift += p[j] * (score_bound[j] + std::abs(score[j] - m));
@@ -116,7 +130,7 @@ struct Attention {
     for (int64_t d = 0; d < D; ++d) {
       double magnitude = 0;
       for (int64_t j = 0; j < n; ++j) {
-        const double v_jd = v[at_key(b, j, kv) + d];
+        const double v_jd = v[at_key(b, keys[j], kv) + d];
         y[d] += p[j] * v_jd;
         magnitude += p[j] * std::abs(v_jd);
         y_bound[d] += p_bound[j] * std::abs(v_jd);
@@ -152,6 +166,17 @@ struct Attention {
       delta_bound += std::abs(dz_i[d]) * z_bound[d];
     }
     delta_bound += std::abs(delta);
+    if (s.mask)  // plain ops take it from the weights: sum_j p_j dy.v_j
+      for (int64_t j = 0; j < n; ++j)
+        delta_bound +=
+            p[j] * sum_factor(D) * dot_magnitude(dy.data(), &v[at_key(b, keys[j], kv)], D);
+
+    // The sink's gradient: p_sink errs by what lse errs.
+    if (s.sink) {
+      const double gap = sink_h - lse.value[row_at], p_sink = std::exp(gap);
+      const double relative = lse.bound[row_at] + std::abs(gap) + 5 + sum_factor(s.B * s.Tq);
+      dsink.add(h, -p_sink * delta, p_sink * (delta_bound + relative * std::abs(delta)));
+    }
 
     // XSA's own gradients.
     if (projected) {
@@ -172,7 +197,7 @@ struct Attention {
 
     // The attention's gradients; here p errs by what lse errs too.
     for (int64_t j = 0; j < n; ++j) {
-      const int64_t jk = at_key(b, j, kv);
+      const int64_t jk = at_key(b, keys[j], kv);
       const double relative = score_bound[j] + lse.bound[row_at] + std::abs(lse.value[row_at]) +
                               std::abs(score[j] - lse.value[row_at]) + 5;
       const double weight_bound = p[j] * relative + kFlushed;
@@ -183,10 +208,11 @@ struct Attention {
       const double ds_bound =
           weight_bound * std::abs(dp - delta) +
           p[j] * (dp_bound + delta_bound + 2 * std::abs(dp) + 2 * std::abs(delta));
-      const double keys = sum_factor(n) + 3, queries = sum_factor(s.Tq * s.H / s.Hkv) + 3;
+      if (s.mask) dmask.add(row_at * s.Tk + keys[j], ds, ds_bound);
+      const double by_keys = sum_factor(n) + 3, queries = sum_factor(s.Tq * s.H / s.Hkv) + 3;
       for (int64_t d = 0; d < D; ++d) {
         const double k_jd = scale * k[jk + d], q_id = scale * q_i[d];
-        dq.add(iq + d, ds * k_jd, (ds_bound + keys * std::abs(ds)) * std::abs(k_jd));
+        dq.add(iq + d, ds * k_jd, (ds_bound + by_keys * std::abs(ds)) * std::abs(k_jd));
         dk.add(jk + d, ds * q_id, (ds_bound + queries * std::abs(ds)) * std::abs(q_id));
         dv.add(jk + d, p[j] * dy[d],
                (weight_bound + p[j] * queries) * std::abs(dy[d]) + p[j] * dy_bound[d]);
