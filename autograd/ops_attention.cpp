@@ -70,18 +70,17 @@ Tensor score_bias(const Tensor& mask, bool causal, const Shape& scores, const Te
   Tensor bias = zeros_like(low);
   if (mask.defined()) bias = reshape(expand(mask, {B, H, length, length}), scores);
   if (!causal) return bias;
-  std::vector<double> future(length * length, 1.0);
-  for (int64_t i = 0; i < length; ++i) std::fill_n(future.begin() + i * length, i + 1, 0.0);
-  return where(from_vector(future, {length, length}, kBool), low, bias);
+  const Tensor future = triu(expand(low, {length, length}), 1);  // 0, and -inf above the diagonal
+  return where(equal(future, low), low, bias);
 }
 
 // The softmax of each row, in which a sink (..., 1) is one more score, whose weight is dropped.
 Tensor weights(const Tensor& scores, const Tensor& sink) {
   if (!sink.defined()) return pellucid::softmax(scores);
-  const int64_t n = scores.size(4);
-  const Tensor column = expand(sink, {scores.size(0), sink.size(0), sink.size(1), n, 1});
-  const Tensor all = unslice(scores, 4, n + 1, 0) + unslice(column, 4, n + 1, n);
-  return slice(pellucid::softmax(all), 4, 0, n);
+  Shape column = scores.shape();
+  column[-1] = 1;
+  const Tensor all = cat({scores, expand(sink, column)}, -1);  // (..., T, T + 1)
+  return slice(pellucid::softmax(all), -1, 0, scores.size(-1));
 }
 
 }  // namespace
@@ -150,8 +149,9 @@ Tensor plain::attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_
   const Tensor low = full_like(qkv, {}, -std::numeric_limits<double>::infinity());
   const Shape shape{B, Hkv, G, length, length};
   const Tensor bias = expand(score_bias(mask, options.causal, shape, low), shape);
-  const Tensor hidden = equal(bias, low), blind = equal(row_max(bias), low);  // (..., T, 1): no key
-  Tensor own = expand(v, {B, Hkv, G, length, D});                             // XSA's v_i
+  const Tensor hidden = equal(bias, low),
+               blind = equal(amax(bias.detach(), -1, true), low);  // (..., T, 1)
+  Tensor own = expand(v, {B, Hkv, G, length, D});                  // XSA's v_i
 
   // Under a mask each query has its own keys and values, 0 where they are hidden: 0 * NaN is NaN.
   if (mask.defined()) {

@@ -76,6 +76,20 @@ TEST_CASE("attention: a sink of +inf or NaN is seen in its head, and a row witho
   }
 }
 
+TEST_CASE("attention: a query without a key tells its sink nothing, not even a NaN") {
+  for (const Case& shape : {Case{1, 7, 3, 2, 1, 8}, Case{1, 7, 0, 2, 1, 8, false}}) {
+    Case s = shape;
+    s.sink = true;
+    Attention r(s, 12);
+    Ours<float> before(r), after(r);
+    for (int64_t i = 0; i < 4 * 2 * 8; ++i) after.dz[i] = NAN;
+    if (s.Tk == 0) after.dz.assign(after.dz.size(), NAN);
+    before.run(0.35), after.run(0.35);
+    CHECK(same_bytes(before.dsink, after.dsink));
+    CHECK(same_bytes(before.out.data, after.out.data));
+  }
+}
+
 TEST_CASE("attention: the comparison rejects wrong sinks") {
   const double scale = 0.3;
   Attention r({1, 40, 40, 2, 1, 8, true, true, 0, 0, true}, 11);
