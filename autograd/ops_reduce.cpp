@@ -158,14 +158,10 @@ Tensor argmin(const Tensor& x, int dim, bool keepdim) {
   return place("argmin", x, dim, keepdim, false);
 }
 
-// A sum of one element and zeros is exact, and its gradient goes to that element.
+// The gradient goes to the one element that is read.
 static Tensor first_extreme(const char* op, const Tensor& x, int dim, bool keepdim, bool largest) {
-  const Tensor at = place(op, x, dim, true, largest);
-  Shape along = Shape(at.shape());
-  for (int d = 0; d < x.dim(); ++d) along[d] = 1;
-  along[dim] = x.size(dim);
-  const Tensor here = equal(reshape(arange(x.size(dim)), along), at);
-  return sum(where(here, x, full_like(x, {}, 0)), dim, keepdim);
+  const Tensor y = gather(x, dim, place(op, x, dim, true, largest));
+  return keepdim ? y : squeeze(y, dim);
 }
 
 Tensor max(const Tensor& x, int dim, bool keepdim) {

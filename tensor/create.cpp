@@ -57,15 +57,18 @@ Tensor arange(int64_t start, int64_t end, int64_t step, DType dtype) {
 }
 
 Tensor linspace(double first, double last, int64_t n, DType dtype) {
-  CHECK_ARG(n >= 1 && is_floating(dtype), "linspace: wanted n >= 1 and a floating dtype; got n ", n,
+  CHECK_ARG(n >= 0 && is_floating(dtype), "linspace: wanted n >= 0 and a floating dtype; got n ", n,
             ", ", name(dtype));
-  const double step = n == 1 ? 0 : (last - first) / static_cast<double>(n - 1);
+  CHECK_ARG(std::isfinite(last - first), "linspace: from ", first, " to ", last,
+            " is no finite distance");
+  const double step = n <= 1 ? 0 : (last - first) / static_cast<double>(n - 1);
   return generate({n}, dtype, [&](int64_t i) {
     return i > 0 && i == n - 1 ? last : first + step * static_cast<double>(i);
   });
 }
 
 Tensor eye(int64_t n, DType dtype) {
+  CHECK_ARG(n >= 0, "eye: n must not be negative; got ", n);
   return generate({n, n}, dtype, [&](int64_t i) { return i % (n + 1) == 0; });
 }
 

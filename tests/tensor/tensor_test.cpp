@@ -118,6 +118,18 @@ TEST_CASE("creation") {
   CHECK(linspace(0, 1, 5).to_vector() == Values{0, 0.25, 0.5, 0.75, 1});
   CHECK(linspace(0, 0.3, 4, kFloat64).at({3}) == 0.3);
   CHECK(linspace(3, 9, 1).to_vector() == Values{3});
+  CHECK(linspace(3, -3, 3).to_vector() == Values{3, 0, -3});
+  CHECK(linspace(0, 1, 0).shape() == Shape{0});
+  CHECK_THROWS_WITH(linspace(0, 1, -1),
+                    "linspace: wanted n >= 0 and a floating dtype; got n -1, float32");
+  CHECK_THROWS_WITH(linspace(0, 1, 3, kInt64),
+                    "linspace: wanted n >= 0 and a floating dtype; got n 3, int64");
+  CHECK_THROWS_WITH(linspace(0, HUGE_VAL, 3), "linspace: from 0 to inf is no finite distance");
+  CHECK_THROWS_AS(linspace(NAN, 1, 3), std::invalid_argument);
+  CHECK_THROWS_AS(linspace(-1e308, 1e308, 3), std::invalid_argument);  // the distance overflows
+  CHECK_THROWS_WITH(arange(5, 0, -1), "arange: step -1 must be positive");
+  CHECK(arange(-3).shape() == Shape{0});
+  CHECK_THROWS_WITH(eye(-1), "eye: n must not be negative; got -1");
   CHECK(eye(2, kInt64).to_vector() == Values{1, 0, 0, 1});
   CHECK(eye(0).shape() == Shape{0, 0});
   CHECK(zeros_like(ones({2}, kFloat64)).dtype() == kFloat64);
