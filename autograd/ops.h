@@ -60,11 +60,10 @@ Tensor max(const Tensor& x);
 Tensor min(const Tensor& x);
 Tensor max(const Tensor& x, int dim, bool keepdim = false);
 Tensor min(const Tensor& x, int dim, bool keepdim = false);
-// Where they are: int64, the first of equals, the first NaN; of all elements in row-major order.
-Tensor argmax(const Tensor& x);
-Tensor argmin(const Tensor& x);
-Tensor argmax(const Tensor& x, int dim, bool keepdim = false);
-Tensor argmin(const Tensor& x, int dim, bool keepdim = false);
+// Where they are, among the elements that were reduced in row-major order: int64, the first of
+// equals, the first NaN.
+Tensor argmax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
+Tensor argmin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: no x is 0
 Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: not all x are 0
 Tensor cumsum(const Tensor& x, int dim);  // y_i = x_0 + ... + x_i
@@ -92,11 +91,8 @@ Tensor cat(const TensorList& list, int dim = 0);    // one after another along d
 Tensor stack(const TensorList& list, int dim = 0);  // the same along a new dimension
 TensorList split(const Tensor& x, int64_t size, int dim = 0);  // views; the last may be shorter
 TensorList chunk(const Tensor& x, int64_t n, int dim = 0);  // split by size / n rounded up: at most n
-struct Padding {
-  int64_t before, after;
-};
-// Adds `value` around x: one pair a dimension, for the last dimensions in their order.
-Tensor pad(const Tensor& x, const std::vector<Padding>& padding, double value = 0);
+// Adds `value` around x: a pair {before, after} a dimension, for the last dimensions in their order.
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& sizes, double value = 0);
 Tensor flip(const Tensor& x, const Dims& dims);         // in reverse order
 Tensor repeat(const Tensor& x, const Shape& counts);    // x side by side; more counts: in front
 Tensor tril(const Tensor& x, int64_t diagonal = 0);     // x_ij where j <= i + diagonal, else 0

@@ -72,31 +72,19 @@ TensorList chunk(const Tensor& x, int64_t n, int dim) {
   return split(x, std::max<int64_t>(1, (x.size(at) - 1) / n + 1), at);
 }
 
-Tensor pad(const Tensor& x, const std::vector<Padding>& padding, double value) {
-  constexpr int64_t kHuge = int64_t{1} << 60;
-  const int lead = x.dim() - static_cast<int>(padding.size());
-  CHECK_ARG(lead >= 0, "pad: ", padding.size(), " pairs for the ", x.dim(), " dimensions of shape ",
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& sizes, double value) {
+  int d = x.dim() - static_cast<int>(sizes.size());
+  CHECK_ARG(d >= 0, "pad: ", sizes.size(), " pairs for the ", x.dim(), " dimensions of shape ",
             x.shape());
-  Shape sizes = x.shape(), starts = x.shape();
-  for (int d = 0; d < x.dim(); ++d) {
-    const auto [before, after] =
-        d < lead ? Padding{0, 0} : padding[static_cast<std::size_t>(d - lead)];
-    CHECK_ARG(before >= 0 && after >= 0 && before < kHuge && after < kHuge,
-              "pad: wanted sizes from 0 to 2^60; got {", before, ", ", after, "} for dimension ", d,
-              " of ", x.shape(), "; slice() cuts");
-    starts[d] = before;
-    sizes[d] += before + after;
+  Tensor y = x;
+  for (const auto& [before, after] : sizes) {
+    CHECK_ARG(before >= 0 && after >= 0, "pad: wanted no negative size; got {", before, ", ", after,
+              "} for dimension ", d, " of ", x.shape(), "; slice() cuts");
+    Shape first = y.shape(), last = y.shape();
+    first[d] = before, last[d] = after;
+    y = cat({full_like(x, first, value), y, full_like(x, last, value)}, d++);
   }
-  Tensor y = full_like(x, sizes, value);
-  int64_t offset = 0;
-  for (int d = 0; d < x.dim(); ++d) offset += starts[d] * y.stride(d);
-  if (x.numel() > 0) LAUNCH_ANY(x, copy, alias(y, x.shape(), y.strides(), offset), x);
-  return record("pad", y, {x}, [starts, from = x.shape()](const Tensor& dy) {
-    Tensor dx = dy;
-    for (int d = 0; d < from.dim(); ++d)
-      if (dx.size(d) != from[d]) dx = slice(dx, d, starts[d], starts[d] + from[d]);
-    return TensorList{dx};
-  });
+  return y;
 }
 
 Tensor flip(const Tensor& x, const Dims& dims) {
@@ -109,15 +97,14 @@ Tensor flip(const Tensor& x, const Dims& dims) {
 // Each dimension in turn: (outer, inner) -> (outer, count, inner).
 Tensor repeat(const Tensor& x, const Shape& counts) {
   const int lead = counts.dim() - x.dim();
-  bool good = lead >= 0;
-  for (int64_t n : counts) good = good && n >= 0;
-  CHECK_ARG(good, "repeat: wanted a count of at least 0 for each dimension of ", x.shape(),
-            ", and maybe more in front; got ", counts);
+  CHECK_ARG(
+      lead >= 0 && std::all_of(counts.begin(), counts.end(), [](int64_t n) { return n >= 0; }),
+      "repeat: wanted a count of at least 0 for each dimension of ", x.shape(),
+      ", and maybe more in front; got ", counts);
   Shape sizes = counts;
   for (int d = 0; d < counts.dim(); ++d) sizes[d] = d < lead ? 1 : x.size(d - lead);
   Tensor y = reshape(x, sizes);
   for (int d = 0; d < counts.dim(); ++d) {
-    if (counts[d] == 1) continue;
     int64_t outer = 1, inner = 1;
     for (int k = 0; k < counts.dim(); ++k) (k < d ? outer : inner) *= sizes[k];
     y = expand(reshape(y, {outer, 1, inner}), {outer, counts[d], inner});

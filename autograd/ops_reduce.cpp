@@ -149,13 +149,11 @@ static Tensor place(const char* op, const Tensor& x, const Dims& dims, bool keep
   return y;
 }
 
-Tensor argmax(const Tensor& x) { return place("argmax", x, {}, false, true); }
-Tensor argmin(const Tensor& x) { return place("argmin", x, {}, false, false); }
-Tensor argmax(const Tensor& x, int dim, bool keepdim) {
-  return place("argmax", x, dim, keepdim, true);
+Tensor argmax(const Tensor& x, const Dims& dims, bool keepdim) {
+  return place("argmax", x, dims, keepdim, true);
 }
-Tensor argmin(const Tensor& x, int dim, bool keepdim) {
-  return place("argmin", x, dim, keepdim, false);
+Tensor argmin(const Tensor& x, const Dims& dims, bool keepdim) {
+  return place("argmin", x, dims, keepdim, false);
 }
 
 // The gradient goes to the one element that is read.
@@ -174,9 +172,8 @@ Tensor min(const Tensor& x, int dim, bool keepdim) {
 // ---- Deviations and lengths.
 
 // A shift does not change it: a constant row is exactly 0 away from its first element.
-static Tensor variance(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
-                       double correction) {
-  const unsigned mask = floating_mask(op, x, dims);
+Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
+  const unsigned mask = floating_mask("var", x, dims);
   const Shape one = reduced_shape(x, mask, true);
   const double n = static_cast<double>(count(x, mask));
   const Tensor shifted = n > 0 ? x - alias(x, one, x.strides()) : x;
@@ -184,13 +181,10 @@ static Tensor variance(const char* op, const Tensor& x, const Dims& dims, bool k
   return summed(d * d, mask, reduced_shape(x, mask, keepdim)) / std::max(0.0, n - correction);
 }
 
-Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  return variance("var", x, dims, keepdim, correction);
-}
-
 // Where the variance is 0, so is the gradient.
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  const Tensor v = variance("stddev", x, dims, keepdim, correction);
+  floating_mask("stddev", x, dims);  // refuses in its own name
+  const Tensor v = var(x, dims, keepdim, correction);
   const Tensor zero = full_like(x, {}, 0), flat = equal(v, zero);
   return where(flat, zero, sqrt(where(flat, full_like(x, {}, 1), v)));
 }
@@ -224,33 +218,25 @@ static Tensor euclidean_norm(const Tensor& x, unsigned mask, bool keepdim) {
 
 Tensor norm(const Tensor& x, const Dims& dims, bool keepdim, double p) {
   CHECK_ARG(p == 1 || p == 2 || p == HUGE_VAL, "norm: p must be 1, 2 or inf; got ", p);
-  if (p == 2) return euclidean_norm(x, floating_mask("norm", x, dims), keepdim);
-  if (p == 1) {
-    const unsigned mask = floating_mask("norm", x, dims);
-    return summed(magnitude(x), mask, reduced_shape(x, mask, keepdim));
-  }
-  return extreme("norm", magnitude(x), nonempty_mask("norm", x, dims), keepdim, true);
+  const unsigned mask =
+      p == HUGE_VAL ? nonempty_mask("norm", x, dims) : floating_mask("norm", x, dims);
+  if (p == 2) return euclidean_norm(x, mask, keepdim);
+  if (p == 1) return summed(magnitude(x), mask, reduced_shape(x, mask, keepdim));
+  return extreme("norm", magnitude(x), mask, keepdim, true);
 }
 
-// backward: dx = dy e^(x - y); e^x, which is 0, in a row of -inf.
+// The largest x only keeps exp in range: it needs no gradient, and shifts nothing where it is not
+// finite. A row of -inf has no gradient.
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const unsigned mask = floating_mask("logsumexp", x, dims);
-  const Shape one = reduced_shape(x, mask, true);
-  const Tensor zero = full_like(x, {}, 0), lowest = full_like(x, {}, -HUGE_VAL);
-  Tensor y;
-  {
-    const NoGradGuard no_grad;
-    Tensor top = zero;
-    if (count(x, mask) > 0) top = extreme("logsumexp", x, mask, true, true);
-    top = where(equal(top - top, zero), top, zero);  // what is not finite shifts nothing
-    y = reshape(top + log(summed(exp(x - top), mask, one)), reduced_shape(x, mask, keepdim));
-  }
-  return record("logsumexp", y, {x},
-                [x = SavedTensor(x), y = SavedTensor(y), one, zero, lowest](const Tensor& dy) {
-                  const Tensor total = reshape(y(), one);
-                  const Tensor base = where(equal(total, lowest), zero, total);
-                  return TensorList{reshape(dy, one) * exp(x() - base)};
-                });
+  const Tensor zero = full_like(x, {}, 0), one = full_like(x, {}, 1);
+  Tensor top = zero;
+  if (count(x, mask) > 0) top = extreme("logsumexp", x.detach(), mask, true, true);
+  top = where(equal(top - top, zero), top, zero);
+  const Tensor total = summed(exp(x - top), mask, reduced_shape(x, mask, true));
+  const Tensor none = equal(total, zero);
+  const Tensor y = where(none, log(zero), top + log(where(none, one, total)));
+  return reshape(y, reduced_shape(x, mask, keepdim));
 }
 
 // ---- Truths: x != 0 is true, and so is NaN.

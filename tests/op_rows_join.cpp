@@ -208,19 +208,19 @@ static std::vector<OpRow> rows_around() {
                                                     : 3;
              });
            },
-       .errors = {{[] {
-                     pad(ones({2}), {{1, 1}, {1, 1}});
-                   },
-                   "pad: 2 pairs for the 1 dimensions of shape (2)"},
-                  {[] {
-                     pad(ones({2, 3}), {{1, -1}});
-                   },
-                   "pad: wanted sizes from 0 to 2^60; got {1, -1} for dimension 1 of (2, 3); "
-                   "slice() cuts"},
-                  {[] {
-                     pad(ones({2}, kInt64), {{1, 1}}, 0.5);
-                   },
-                   "full: 0.5 is no whole number of at most 2^53, as int64 wants it"}}},
+       .errors =
+           {{[] {
+               pad(ones({2}), {{1, 1}, {1, 1}});
+             },
+             "pad: 2 pairs for the 1 dimensions of shape (2)"},
+            {[] {
+               pad(ones({2, 3}), {{1, -1}});
+             },
+             "pad: wanted no negative size; got {1, -1} for dimension 1 of (2, 3); slice() cuts"},
+            {[] {
+               pad(ones({2}, kInt64), {{1, 1}}, 0.5);
+             },
+             "full: 0.5 is no whole number of at most 2^53, as int64 wants it"}}},
       {.name = "pad two",
        .op =
            [](L x) {
@@ -240,11 +240,11 @@ static std::vector<OpRow> rows_around() {
                           : 0;
              }));
            },
-       .errors = {{[] {
-                     pad(ones({2, 3}), {{-1, 0}, {0, 0}});
-                   },
-                   "pad: wanted sizes from 0 to 2^60; got {-1, 0} for dimension 0 of (2, 3); "
-                   "slice() cuts"}}},
+       .errors =
+           {{[] {
+               pad(ones({2, 3}), {{-1, 0}, {0, 0}});
+             },
+             "pad: wanted no negative size; got {-1, 0} for dimension 0 of (2, 3); slice() cuts"}}},
       {.name = "flip",
        .op = [](L x) { return squared(flip(x[0], 0)); },
        .samples = shapes({{1}, {5}, {0, 3}, {3, 0}, {3, 4}, {2, 3, 4}, {33}, {17, 2}}),

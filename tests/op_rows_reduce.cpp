@@ -380,16 +380,16 @@ static std::vector<OpRow> rows_norms() {
   };
 }
 
-// log S errs by sum_i p_i (|x_i - m| + 2) + 1 and 2 |log S|, the last sum by |y|. In the gradient
-// dy e^(x - y), x - y errs by |x - y| and as y does, exp and the product by 3.
+// S errs by sum_i p_i (|x_i - m| + 2) + 1 of itself, log S by 2 |log S| too, the last sum by |y|.
+// In the gradient dy / S e^(x - m): S, the quotient, |x - m| + 2 for exp, the product.
 static Gauge logsumexp_gauge(const Dims& dims) {
   return [dims](const Call& call) {
     const Tensor x = call.x[0].detach(), m = amax(x, dims, true), y = logsumexp(x, dims, true);
-    const Tensor Gy =
-        sum(exp(x - y) * (m - x), dims, true) + 3.0 + 2.0 * magnitude(y - m) + magnitude(y);
-    if (!call.dy.defined()) return TensorList{reshape(Gy, call.y.shape())};
+    const Tensor p = exp(x - y), S = sum(p * (m - x), dims, true) + 3.0;
+    if (!call.dy.defined())
+      return TensorList{reshape(S + 2.0 * magnitude(y - m) + magnitude(y), call.y.shape())};
     const Tensor dy = magnitude(reshape(call.dy, y.shape()));
-    return TensorList{dy * exp(x - y) * (magnitude(x - y) + Gy + 3.0)};
+    return TensorList{dy * p * (S + 1.0 + (m - x) + 2.0 + 1.0)};
   };
 }
 static double log_sum_exp(const std::vector<double>& x) {

@@ -175,6 +175,7 @@ TEST_CASE("argmax and argmin: the first of equals, the first NaN, row-major in a
   CHECK(argmax(x, 0).to_vector() == Values{1, 1, 1});
   CHECK(argmin(x, 1, true).shape() == Shape{2, 1});
   CHECK(argmax(full({0, 3}, 1), 1).shape() == Shape{0});
+  CHECK(argmax(reshape(x, {1, 2, 3}), {0, 2}).to_vector() == Values{2, 0});  // among those reduced
 }
 
 TEST_CASE("argmax finds the largest, or NaN, at every place of every length") {
