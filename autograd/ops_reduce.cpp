@@ -181,12 +181,12 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
   return summed(d * d, mask, reduced_shape(x, mask, keepdim)) / std::max(0.0, n - correction);
 }
 
-// Where the variance is 0, so is the gradient.
+// Where the variance is 0, so is the gradient: sqrt gets a dy of 0 there.
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
   floating_mask("stddev", x, dims);  // refuses in its own name
   const Tensor v = var(x, dims, keepdim, correction);
-  const Tensor zero = full_like(x, {}, 0), flat = equal(v, zero);
-  return where(flat, zero, sqrt(where(flat, full_like(x, {}, 1), v)));
+  const Tensor zero = full_like(x, {}, 0);
+  return where(equal(v, zero), zero, sqrt(v));
 }
 
 static Tensor magnitude(const Tensor& x) {

@@ -270,8 +270,21 @@ static std::vector<OpRow> rows_parts() {
        .samples = {{in({2})}, {in({5})}, {in({3, 4})}, {in({0, 3})}, {in({2, 3, 4})}, {in({33})}},
        .y = relative(1),
        .dx = terms(2),
+       .reference =
+           [](L x) {
+             const int64_t n = x[0].size(-1);
+             return slice(x[0], -1, n - 2, n) * slice(x[0], -1, 0, 2);
+           },
        .errors = {{[] { slice(ones({4}), 0, -1, -2); },
                    "slice: [-1, -2) is outside dimension 0 of (4)"}}},
+      {.name = "slice to before the end",
+       .op = [](L x) { return slice(x[0], 0, 0, -1, 2); },
+       .samples = {{in({1})}, {in({2})}, {in({5})}, {in({3, 4})}, {in({2, 3, 4})}, {in({33})}},
+       .y = exact(),
+       .dx = exact(),
+       .reference = [](L x) { return slice(x[0], 0, 0, x[0].size(0) - 1, 2); },
+       .errors = {{[] { slice(ones({0}), 0, 0, -1); },
+                   "slice: [0, -1) is outside dimension 0 of (0)"}}},
       {.name = "slice twice",
        .op = [](L x) { return slice(x[0], 1, 0, 3, 2) * slice(x[0], 1, 1, 3); },
        .samples = {{in({3, 4})}, {in({2, 3})}, {in({0, 3})}, {in({2, 3, 4})}, {in({17, 5})}},

@@ -290,8 +290,10 @@ TEST_CASE("float32 is within the row's bounds of float64, forward and backward")
     const TensorList x32 = leaves(sample, kContiguous, kFloat32),
                      x64 = leaves(sample, kContiguous, kFloat64);
     const Run r32 = run(row, x32), r64 = run(row, x64);
-    if (r64.y.dtype() != kFloat64) {  // comparisons
+    if (r64.y.dtype() != kFloat64) {  // comparisons, places
       CHECK_MESSAGE(same_bytes(r32.y, r64.y), "float32 and float64 disagree");
+      if (row.reference)
+        CHECK_MESSAGE(same_bytes(r64.y, row.reference(x64)), "the reference disagrees");
       return;
     }
     CHECK(r32.y.dtype() == kFloat32);
