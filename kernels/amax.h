@@ -1,5 +1,5 @@
-// The largest element of each row, and where it is: x (N, C), y (N), C >= 1. A NaN counts as the
-// largest; the first of equals is found.
+// The largest element of each row, and where it is: x (N, C), y (N). A NaN counts as the largest,
+// the first of equals is found. Of no elements amax is -inf; argmax wants C >= 1.
 #pragma once
 #include "kernels/kernel.h"
 

@@ -1,8 +1,9 @@
-// sum and amax. A sum of floats is added in double and rounded once, so along every axis
+// sum, amax and argmax. A sum of floats is added in double and rounded once, so along every axis
 // |error| <= u |sum| + n 2^-53 G, G = sum |x|; double is added in blocks whose sums are added
 // pairwise: 4096 / 8 additions in a chain at most, 256 / 4 for columns, and a tree.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -170,6 +171,26 @@ TEST_CASE("amax, with NaN in every place") {
       x[at] = NAN, d[at] = NAN;
       check();
       x[at] = kept, d[at] = double(kept);
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("argmax: the first of the largest, or the first NaN, of every length", T, float,
+                   double) {
+  for (int64_t C = 1; C <= 130; ++C) {
+    std::vector<T> x(size_t(3 * C));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = T(i * 37 % 11);  // many equals
+    for (int64_t nan = -1; nan < C; nan += 1 + C / 9) {           // of the second row; -1: none
+      std::vector<T> row = x;
+      if (nan >= 0) row[size_t(C + nan)] = std::numeric_limits<T>::quiet_NaN(), row.back() = 50;
+      int64_t y[5] = {77, 0, 0, 0, 77};
+      cpu::argmax<T>(y + 1, row.data(), 3, C);
+      for (int64_t n = 0; n < 3; ++n) {
+        const auto begin = row.begin() + n * C;
+        const bool has_nan = n == 1 && nan >= 0;
+        CHECK(y[n + 1] == (has_nan ? nan : std::max_element(begin, begin + C) - begin));
+      }
+      CHECK((y[0] == 77 && y[4] == 77));
     }
   }
 }

@@ -48,7 +48,60 @@ void check_backward(int64_t N, int64_t C) {
   }
 }
 
+// |x_c - m|, |log S| and the result are rounded, S errs by sum_k p_k (|x_k - m| + 2 B) + c_sum, B
+// <= 2.
+template <class T>
+void check_log_forward(int64_t N, int64_t C, double deviation) {
+  Bordered<T> x = normal<T>(N * C, uint32_t(N + C), 0, deviation), y(N * C);
+  cpu::log_softmax_forward<T>(y.data(), x.data(), N, C);
+  CHECK(y.borders_intact());
+  Judge judge;
+  for (int64_t n = 0; n < N; ++n) {
+    const T* row = x.data() + n * C;
+    const long double top = *std::max_element(row, row + C);
+    long double total = 0, gaps = 0;
+    for (int64_t c = 0; c < C; ++c) total += std::exp(row[c] - top);
+    for (int64_t c = 0; c < C; ++c) gaps += std::exp(row[c] - top) / total * (top - row[c]);
+    for (int64_t c = 0; c < C; ++c) {
+      const long double want = row[c] - top - std::log(total);
+      const double steps = double(top - row[c] + std::log(total) + std::abs(want) + gaps);
+      judge(y[n * C + c], want, kUnit<T> * (steps + 4 + sum_bound(C)));
+    }
+  }
+}
+
+// dx = dy - e^y total: e^y errs by 4, the sum by c_sum, the product and the difference are rounded.
+template <class T>
+void check_log_backward(int64_t N, int64_t C) {
+  Bordered<T> y = normal<T>(N * C, 1, -3, 0.5), dy = normal<T>(N * C, 2), dx(N * C);
+  cpu::log_softmax_backward<T>(dx.data(), dy.data(), y.data(), N, C);
+  CHECK(dx.borders_intact());
+  Judge judge;
+  for (int64_t n = 0; n < N; ++n) {
+    long double total = 0, gauge = 0;
+    for (int64_t i = n * C; i < (n + 1) * C; ++i) {
+      total += dy[i];
+      gauge += std::abs((long double)dy[i]);
+    }
+    for (int64_t i = n * C; i < (n + 1) * C; ++i) {
+      const long double p = std::exp((long double)y[i]), want = dy[i] - p * total;
+      const double terms = (sum_bound(C) + 6) * double(p * gauge) + double(std::abs(want));
+      judge(dx[i], want, kUnit<T> * terms);
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE_TEMPLATE("log_softmax forward and backward stay within the rounding bound", T, float,
+                   double) {
+  for (int64_t C : kOddSizes) {
+    for (double deviation : {1.0, 30.0}) check_log_forward<T>(C > 1000 ? 2 : 5, C, deviation);
+    check_log_backward<T>(C > 1000 ? 2 : 5, C);
+  }
+  cpu::log_softmax_forward<T>(nullptr, nullptr, 0, 7);
+  cpu::log_softmax_backward<T>(nullptr, nullptr, nullptr, 0, 7);
+}
 
 TEST_CASE_TEMPLATE("softmax forward and backward stay within the rounding bound", T, float,
                    double) {
@@ -94,9 +147,13 @@ TEST_CASE("softmax of infinities and NaN, at every place in a row") {
     }
 }
 
-TEST_CASE("softmax gives the same bytes on any number of threads") {
+TEST_CASE("softmax and log_softmax give the same bytes on any number of threads") {
   const int64_t N = 301, C = 1000;
   Bordered<float> x = normal<float>(N * C, 3), dy = normal<float>(N * C, 4), y(N * C), dx(N * C);
+  same_bytes_on_any_threads<float>({&y, &dx}, [&] {
+    cpu::log_softmax_forward<float>(y.data(), x.data(), N, C);
+    cpu::log_softmax_backward<float>(dx.data(), dy.data(), y.data(), N, C);
+  });
   same_bytes_on_any_threads<float>({&y, &dx}, [&] {
     cpu::softmax_forward<float>(y.data(), x.data(), N, C);
     cpu::softmax_backward<float>(dx.data(), dy.data(), y.data(), N, C);
