@@ -111,7 +111,7 @@ Tensor repeat(const Tensor& x, const Shape& counts) {
     sizes[d] *= counts[d];
     y = reshape(y, sizes);
   }
-  return y;
+  return y.dim() > 0 && &y.storage() == &x.storage() ? cat({y}) : y;  // a copy, never a view
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {

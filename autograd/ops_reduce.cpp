@@ -28,9 +28,11 @@ unsigned Dims::mask(const char* op, const Tensor& x) const {
   return bits;
 }
 
-// The same for an op of floating numbers.
-static unsigned floating_mask(const char* op, const Tensor& x, const Dims& dims) {
+static void check_floating(const char* op, const Tensor& x) {
   CHECK_ARG(is_floating(x.dtype()), op, ": wanted float32 or float64; got ", name(x.dtype()));
+}
+static unsigned floating_mask(const char* op, const Tensor& x, const Dims& dims) {
+  check_floating(op, x);
   return dims.mask(op, x);
 }
 
@@ -77,6 +79,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
+  check_floating("sum_to", x);
   if (x.shape() == shape) return x;
   CHECK_ARG(reduces_to(x.shape(), shape), "sum_to: shape ", x.shape(), " does not reduce to ",
             shape, ": each size, from the last, must be equal or 1");
@@ -105,10 +108,10 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
       if ((mask >> d & 1) == last) order.push_back(d);
   int64_t M = count(x, mask);
   Tensor y = reshape(permute(x, order), {reduced_shape(x, mask, false).numel(), M});  // (N, M)
-  while (M != 1) {
+  do {
     if (M == 0 || M % 2 == 1) y = pad(y, {{0, 1}}, 1), ++M;
     if (M > 1) y = slice(y, 1, 0, M / 2) * slice(y, 1, M / 2, M), M /= 2;  // (N, M / 2)
-  }
+  } while (M != 1);
   return reshape(y, reduced_shape(x, mask, keepdim));
 }
 
@@ -183,7 +186,7 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
 
 // Where the variance is 0, so is the gradient: sqrt gets a dy of 0 there.
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  floating_mask("stddev", x, dims);  // refuses in its own name
+  floating_mask("stddev", x, dims);  // so that an error has this name
   const Tensor v = var(x, dims, keepdim, correction);
   const Tensor zero = full_like(x, {}, 0);
   return where(equal(v, zero), zero, sqrt(v));

@@ -433,7 +433,7 @@ static std::vector<OpRow> rows_logarithms() {
        .layout_changes_bits = kOrder},
       {.name = "cumsum",
        .op = [](L x) { return squared(cumsum(x[0], -1)); },
-       .samples = shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {3, 0}, {33}, {2, 129}}),
+       .samples = shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {3, 0}, {33}, {2, 129}, {200, 129}}),
        .y = both(relative(1), terms(2.1)),
        .dx = both(relative(1), terms(4.1)),
        .reference =

@@ -47,7 +47,8 @@ static OpRow place_row(const std::string& name, const std::function<Tensor(L)>& 
 static std::vector<OpRow> rows_extremes() {
   const std::vector<Shape> whole = {{}, {1}, {5}, {3, 4}, {2, 3, 4}, {1, 4, 1}, {33}};
   const std::vector<Shape> first = {{1}, {5}, {3, 4}, {2, 3, 4}, {3, 0}, {17, 2}, {31}};
-  const std::vector<Shape> last = {{1}, {5}, {3, 4}, {2, 3, 4}, {0, 3}, {2, 17}, {31, 1}};
+  const std::vector<Shape> last = {{1},    {5},     {3, 4},  {2, 3, 4},
+                                   {0, 3}, {2, 17}, {31, 1}, {200, 129}};
   const std::vector<Shape> several = {{3, 4},    {1, 5},       {5, 1},   {2, 3, 4},
                                       {1, 2, 1}, {2, 1, 3, 2}, {2, 0, 3}};
   const auto none = [](const std::string& op, const std::string& shape) {

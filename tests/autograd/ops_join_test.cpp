@@ -93,6 +93,13 @@ TEST_CASE("repeat is NumPy's tile") {
   CHECK(repeat(counted({2, 2}), {1, 2}).to_vector() == Values{0, 1, 0, 1, 2, 3, 2, 3});
   CHECK(repeat(counted({2}), {2, 2}).to_vector() == Values{0, 1, 0, 1, 0, 1, 0, 1});
   CHECK(repeat(counted({2}, kInt64), {3}).dtype() == kInt64);
+  for (const Shape& counts :
+       {Shape{1}, Shape{1, 1}, Shape{3, 1}}) {  // copies, also where a view would do
+    const Tensor x = counted({2}), y = repeat(x, counts);
+    mul_(y, 5);
+    CHECK(x.to_vector() == Values{0, 1});
+    CHECK(max(y).item() == 5);
+  }
   const Tensor eight = full({1, 1, 1, 2, 1, 1, 1, 1}, 3);
   CHECK(repeat(eight, {2, 1, 1, 2, 1, 1, 1, 2}).shape() == Shape{2, 1, 1, 4, 1, 1, 1, 2});
 }

@@ -45,12 +45,16 @@ TEST_CASE("empty reductions: sum 0, mean NaN; only the reduced dimension counts 
   CHECK(amax(full({0, 3}, 1), -1, true).shape() == Shape{0, 1});
 }
 
-TEST_CASE("a sum over dimensions of size 1 is not x itself") {
+TEST_CASE("a reduction over dimensions of size 1 is not x itself") {
   const Tensor x = full({1, 3}, 2);
-  const Tensor y = sum(x, 0);
-  mul_(y, 5);
-  CHECK(y.to_vector() == Values{10, 10, 10});
-  CHECK(x.to_vector() == Values{2, 2, 2});
+  for (const Tensor& y :
+       {sum(x, 0), mean(x, 0), prod(x, 0), amax(x, 0, true), amin(x, 0), max(x, 0), norm(x, 0),
+        norm(x, 0, true, 1), norm(x, 0, false, HUGE_VAL), logsumexp(x, 0), cumsum(x, 0)}) {
+    CHECK(y.to_vector() == Values{2, 2, 2});
+    mul_(y, 5);
+    CHECK(x.to_vector() == Values{2, 2, 2});
+  }
+  for (const Tensor& y : {sum(scalar(2)), prod(scalar(2)), max(scalar(2))}) CHECK(y.item() == 2);
 }
 
 TEST_CASE("every axis is equally accurate: a long column of ones (R18)") {
