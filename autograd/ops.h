@@ -13,19 +13,59 @@ Tensor mul(const Tensor& a, const Tensor& b);  // a b
 Tensor div(const Tensor& a, const Tensor& b);  // a / b
 Tensor neg(const Tensor& x);                   // -x
 Tensor exp(const Tensor& x);                   // e^x
+Tensor expm1(const Tensor& x);                 // e^x - 1, right near 0 too
 Tensor log(const Tensor& x);                   // natural logarithm
+Tensor log1p(const Tensor& x);                 // log(1 + x), right near 0 too
 Tensor sqrt(const Tensor& x);                  // square root; its gradient is 0 where dy is 0
 Tensor rsqrt(const Tensor& x);                 // 1 / sqrt(x)
-Tensor tanh(const Tensor& x);                  // hyperbolic tangent
-Tensor erf(const Tensor& x);                   // 2 / sqrt(pi) times the integral of e^(-t^2), 0 to x
-Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);  // bool ? a : b
-Tensor equal(const Tensor& a, const Tensor& b);    // a == b; bool, no gradient
-Tensor greater(const Tensor& a, const Tensor& b);  // a > b; bool, no gradient
+Tensor reciprocal(const Tensor& x);            // 1 / x
+Tensor sin(const Tensor& x);                   // x in radians
+Tensor cos(const Tensor& x);
+Tensor tanh(const Tensor& x);  // hyperbolic tangent
+Tensor erf(const Tensor& x);   // 2 / sqrt(pi) times the integral of e^(-t^2), 0 to x
+// a^b, either may be a number; 1 for b = 0. The gradient for b is 0 where a is 0 and b >= 0.
+Tensor pow(const Tensor& a, const Tensor& b);
+Tensor abs(const Tensor& x);  // |x|; its gradient at 0 is 0
+// min(max(x, low), high), either may be infinite; NaN stays.
+Tensor clamp(const Tensor& x, double low, double high);
+// The larger, the smaller; NaN if either is. Equal a and b share the gradient, half each.
+Tensor maximum(const Tensor& a, const Tensor& b);
+Tensor minimum(const Tensor& a, const Tensor& b);
+
+// Elementwise. Up to where() the result has no history, hence no gradient.
+Tensor sign(const Tensor& x);   // -1, 0, 1 or NaN
+Tensor floor(const Tensor& x);  // to a whole number below
+Tensor ceil(const Tensor& x);   // above
+Tensor round(const Tensor& x);  // the nearest, the even one of two
+Tensor isnan(const Tensor& x);  // bool, as all below
+Tensor isinf(const Tensor& x);
+Tensor isfinite(const Tensor& x);  // neither NaN nor infinite
+// Of any dtype, broadcasting; with a NaN only not_equal is true. A number is rounded to a's dtype.
+Tensor equal(const Tensor& a, const Tensor& b);  // a == b
+Tensor equal(const Tensor& a, double b);
+Tensor not_equal(const Tensor& a, const Tensor& b);  // a != b
+Tensor not_equal(const Tensor& a, double b);
+Tensor greater(const Tensor& a, const Tensor& b);  // a > b
+Tensor greater(const Tensor& a, double b);
+Tensor greater_equal(const Tensor& a, const Tensor& b);  // a >= b
+Tensor greater_equal(const Tensor& a, double b);
+Tensor less(const Tensor& a, const Tensor& b);  // a < b
+Tensor less(const Tensor& a, double b);
+Tensor less_equal(const Tensor& a, const Tensor& b);  // a <= b
+Tensor less_equal(const Tensor& a, double b);
+Tensor logical_and(const Tensor& a, const Tensor& b);  // of bools, broadcasting
+Tensor logical_or(const Tensor& a, const Tensor& b);
+Tensor logical_xor(const Tensor& a, const Tensor& b);
+Tensor logical_not(const Tensor& x);
+// condition ? a : b, condition of bools.
+Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b);
 
 // In place: x changes, its version goes up, x is returned.
-Tensor add_(const Tensor& x, const Tensor& y);  // x <- x + y; y broadcasts to x
-Tensor mul_(const Tensor& x, double s);         // x <- s x
+Tensor add_(const Tensor& x, const Tensor& y);   // x <- x + y; y broadcasts to x
+Tensor mul_(const Tensor& x, const Tensor& y);   // x <- x y; y broadcasts to x, or is a number
 Tensor copy_(const Tensor& x, const Tensor& y);  // x <- y; y broadcasts to x
+Tensor fill_(const Tensor& x, double value);     // x <- value
+Tensor zero_(const Tensor& x);                   // x <- 0
 
 // Which dimensions: Dims() is all of them, Dims(0), or just 0, is one, {0, -1} are two. Negative ones
 // count from the end.
@@ -150,6 +190,15 @@ Tensor one_hot(const Tensor& ids, int64_t classes, DType dtype = kFloat32);
 // Each element is 0 with probability p, else x / (1 - p); takes numel random numbers from rng.
 Tensor dropout(const Tensor& x, double p, Generator& rng);
 
+// Activations.
+Tensor relu(const Tensor& x);  // max(x, 0); its gradient at 0 is 0; a NaN stays, there too
+Tensor leaky_relu(const Tensor& x, double slope = 0.01);  // x > 0 ? x : slope x
+Tensor elu(const Tensor& x, double alpha = 1);            // x > 0 ? x : alpha (e^x - 1)
+Tensor sigmoid(const Tensor& x);                          // 1 / (1 + e^-x)
+Tensor softplus(const Tensor& x);                         // log(1 + e^x)
+Tensor silu(const Tensor& x);                             // x sigmoid(x); 0 at -inf; fused
+Tensor swiglu(const Tensor& gate, const Tensor& up);      // silu(gate) up, broadcasting; fused
+
 // Fused: one kernel each way.
 Tensor softmax(const Tensor& x, int dim = -1);      // e^x / sum e^x; NaN in a row of -inf
 Tensor log_softmax(const Tensor& x, int dim = -1);  // x - log sum e^x
@@ -217,6 +266,8 @@ double grad_norm(const TensorList& grads);  // sqrt of the sum of all squares, w
 
 // The same, defined in plain ops.
 namespace plain {
+Tensor silu(const Tensor& x);
+Tensor swiglu(const Tensor& gate, const Tensor& up);
 Tensor softmax(const Tensor& x, int dim = -1);
 Tensor log_softmax(const Tensor& x, int dim = -1);
 Tensor gelu(const Tensor& x);
@@ -232,18 +283,22 @@ Tensor attention(const Tensor& qkv, const Tensor& gate, int64_t H, int64_t Hkv,
                  const AttentionOptions& options, const Tensor& sink = {}, const Tensor& mask = {});
 }  // namespace plain
 
+// With numbers for tensors of one element.
+inline Tensor pow(const Tensor& x, double p) { return pow(x, number_like("pow", x, p)); }
+inline Tensor pow(double base, const Tensor& y) { return pow(number_like("pow", y, base), y); }
+inline Tensor mul_(const Tensor& x, double s) { return mul_(x, number_like("mul_", x, s)); }
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return mul(a, b); }
 inline Tensor operator/(const Tensor& a, const Tensor& b) { return div(a, b); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
-inline Tensor operator+(const Tensor& a, double s) { return add(a, full_like(a, {}, s)); }
-inline Tensor operator+(double s, const Tensor& a) { return add(full_like(a, {}, s), a); }
-inline Tensor operator-(const Tensor& a, double s) { return sub(a, full_like(a, {}, s)); }
-inline Tensor operator-(double s, const Tensor& a) { return sub(full_like(a, {}, s), a); }
-inline Tensor operator*(const Tensor& a, double s) { return mul(a, full_like(a, {}, s)); }
-inline Tensor operator*(double s, const Tensor& a) { return mul(full_like(a, {}, s), a); }
-inline Tensor operator/(const Tensor& a, double s) { return div(a, full_like(a, {}, s)); }
-inline Tensor operator/(double s, const Tensor& a) { return div(full_like(a, {}, s), a); }
+inline Tensor operator+(const Tensor& a, double s) { return add(a, number_like("add", a, s)); }
+inline Tensor operator+(double s, const Tensor& a) { return add(number_like("add", a, s), a); }
+inline Tensor operator-(const Tensor& a, double s) { return sub(a, number_like("sub", a, s)); }
+inline Tensor operator-(double s, const Tensor& a) { return sub(number_like("sub", a, s), a); }
+inline Tensor operator*(const Tensor& a, double s) { return mul(a, number_like("mul", a, s)); }
+inline Tensor operator*(double s, const Tensor& a) { return mul(number_like("mul", a, s), a); }
+inline Tensor operator/(const Tensor& a, double s) { return div(a, number_like("div", a, s)); }
+inline Tensor operator/(double s, const Tensor& a) { return div(number_like("div", a, s), a); }
 
 }  // namespace pellucid

@@ -34,6 +34,12 @@ Tensor full_like(const Tensor& x, const Shape& shape, double value) {
   return full(shape, value, x.dtype(), x.device());
 }
 
+Tensor number_like(const char* op, const Tensor& x, double value) {
+  if (x.dtype() == kInt64) check_whole(op, value);
+  CHECK_ARG(x.dtype() != kBool || value == 0 || value == 1, op, ": ", value, " is no bool");
+  return full_like(x, {}, value);
+}
+
 // y[i] = value(i), i in row-major order.
 template <class Value>
 static Tensor generate(const Shape& shape, DType dtype, Value value) {

@@ -123,6 +123,8 @@ Tensor tensor(const Literal& literal, DType dtype = kFloat32);
 // With the dtype and device of x.
 Tensor empty_like(const Tensor& x, const Shape& shape);
 Tensor full_like(const Tensor& x, const Shape& shape, double value);
+// (), for op; refuses what an int64 or bool tensor would store changed.
+Tensor number_like(const char* op, const Tensor& x, double value);
 inline Tensor empty_like(const Tensor& x) { return empty_like(x, x.shape()); }
 inline Tensor zeros_like(const Tensor& x) { return full_like(x, x.shape(), 0); }
 inline Tensor ones_like(const Tensor& x) { return full_like(x, x.shape(), 1); }

@@ -63,6 +63,13 @@ struct ErrorSample {
   std::string message;  // the whole of what()
 };
 
+// How the op meets a NaN or an infinity among its inputs (tests/autograd/lanes_test.cpp).
+enum class Lanes {
+  kNone,
+  kEach,  // element by element: what is at one place changes nothing at another
+  kRows,  // row by row: what is in one row changes nothing in another
+};
+
 struct OpRow {
   // The op's name in ops.h; after a space, words that tell two rows of one op apart: "slice step".
   std::string name = "";
@@ -76,16 +83,25 @@ struct OpRow {
   // 2^-45 for 2^-24. Without it float32 is compared with the op's own float64 run.
   std::function<Tensor(L)> reference = nullptr;
   std::vector<ErrorSample> errors = {};
+  Lanes lanes = Lanes::kNone;
+  // For kRows, of n columns: each input that is judged has 3 rows in its first dimension. kEach
+  // takes the first sample's ranges in shape (n).
+  std::function<Sample(int64_t n)> lane_sample = nullptr;
   // Reasons for leaving a check out; empty where it is made.
   std::string no_gradient = "";          // the result has no history (equal, argmax, adamw_)
   std::string no_second_order = "";      // the gradient is not differentiable
   std::string no_float32 = "";           // no bound is known
   std::string zero_gradient = "";        // by some input it is 0 for all samples
   std::string layout_changes_bits = "";  // another layout is summed in another order
+  std::string nan_lost = "";             // a NaN in x need not make y NaN
+  std::string no_dtypes = "";            // what the row adds to the op takes no int64 or bool
 };
 
 // One a line, so that families are added side by side.
 std::vector<OpRow> rows_elementwise();
+std::vector<OpRow> rows_choice();
+std::vector<OpRow> rows_activation();
+std::vector<OpRow> rows_inplace();
 std::vector<OpRow> rows_reduce();
 std::vector<OpRow> rows_reduce_choices();
 std::vector<OpRow> rows_shape();

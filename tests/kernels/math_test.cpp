@@ -1,6 +1,6 @@
-// exp, log, tanh, erf against the C library in double: worst error in ulp of the result over a
-// sample of all floats, or all 2^32 of them ("long:"), specials exactly. One float at a time in a
-// plain loop, and as a Vector<float>, must give the same bytes: then all loops agree.
+// exp, log, tanh, erf, sigmoid, softplus against the C library in double: worst error in ulp of the
+// result over a sample of all floats, or all 2^32 of them ("long:"), specials exactly. One float at
+// a time in a plain loop, and as a Vector<float>, must give the same bytes: then all loops agree.
 #include "kernels/math.h"
 
 #include <doctest/doctest.h>
@@ -71,6 +71,11 @@ Worst sweep(F f, double (*exact)(double), uint64_t step, bool flush) {
   return all;
 }
 
+double exact_sigmoid(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
+double exact_softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
 void sweep_all(uint64_t step, const char* title) {
   const auto check = [&](const char* name, Worst worst, double bound) {
     INFO(name, " at ", worst.at);
@@ -84,6 +89,9 @@ void sweep_all(uint64_t step, const char* title) {
   check("exp_fast", sweep([](auto x) { return math::exp_fast(x); }, std::exp, step, true), 2);
   check("log", sweep([](auto x) { return math::log(x); }, std::log, step, false), 1);
   check("tanh", sweep([](auto x) { return math::tanh(x); }, std::tanh, step, false), 2);
+  check("sigmoid", sweep([](auto x) { return math::sigmoid(x); }, exact_sigmoid, step, false), 2.5);
+  check("softplus", sweep([](auto x) { return math::softplus(x); }, exact_softplus, step, false),
+        2.5);
   check("erf", sweep([](auto x) { return math::erf(x); }, std::erf, step, false), 2);
 }
 
@@ -108,6 +116,8 @@ TEST_CASE("zeros, infinities, NaN, the ends of the ranges") {
     judge(worst, x, math::log(x), std::log(double(x)), false);
     judge(worst, x, math::tanh(x), std::tanh(double(x)), false);
     judge(worst, x, math::erf(x), std::erf(double(x)), false);
+    judge(worst, x, math::sigmoid(x), exact_sigmoid(x), false);
+    judge(worst, x, math::softplus(x), exact_softplus(x), false);
     if (!(x > 88)) judge(worst, x, math::exp_fast(x), std::exp(double(x)), true);
   }
   INFO("at ", worst.at);
