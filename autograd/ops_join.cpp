@@ -77,12 +77,13 @@ Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& size
   CHECK_ARG(d >= 0, "pad: ", sizes.size(), " pairs for the ", x.dim(), " dimensions of shape ",
             x.shape());
   Tensor y = x;
+  const Tensor filler = number_like("pad", x, value);
   for (const auto& [before, after] : sizes) {
     CHECK_ARG(before >= 0 && after >= 0, "pad: wanted no negative size; got {", before, ", ", after,
               "} for dimension ", d, " of ", x.shape(), "; slice() cuts");
     Shape first = y.shape(), last = y.shape();
     first[d] = before, last[d] = after;
-    y = cat({full_like(x, first, value), y, full_like(x, last, value)}, d++);
+    y = cat({expanded(filler, first), y, expanded(filler, last)}, d++);
   }
   return y;
 }
@@ -118,7 +119,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   CHECK_ARG(mask.dtype() == kBool && reduces_to(x.shape(), mask.shape()),
             "masked_fill: wanted a bool mask that broadcasts to ", x.shape(), "; got ",
             name(mask.dtype()), " of shape ", mask.shape());
-  return where(mask, full_like(x, {}, value), x);
+  return where(mask, number_like("masked_fill", x, value), x);
 }
 
 // row + diagonal (R, 1) and column (C), of the last two dimensions.

@@ -194,6 +194,7 @@ OpRow mask_row(const char* name, const Setting& s) {
          text.str()});
   };
   refuse({4, 3}), refuse({3, 1, 3, 3}), refuse({1, 2, H, 3, 3});
+  row.no_dtypes = "plain attention is made of ops";
   return row;
 }
 
@@ -241,6 +242,7 @@ OpRow decode_row(const char* name, const Setting& s) {
          "H must be a multiple of Hkv; got H = 3, Hkv = 2");
   refuse({1, 1, 2, 4}, {1, 2, 1, 4}, {1, 2, 1, 4}, f32({1}),
          "sink must have shape (H) = (2), one logit a query head; got (1)");
+  row.no_dtypes = "the kernel that refuses is attention's";
   return row;
 }
 

@@ -127,7 +127,8 @@ OpRow cross_entropy_row(const std::string& name, bool ignore) {
                       {in({65, 129}, 100, 108)}},
           .y = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
           .dx = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
-          .reference = [=](L x) { return plain::cross_entropy(x[0], targets_for(x[0], ignore)); }};
+          .reference = [=](L x) { return plain::cross_entropy(x[0], targets_for(x[0], ignore)); },
+          .no_dtypes = "the targets' shape is that of a mean"};
 }
 
 std::vector<Sample> rows_of(double low, double high) {
@@ -221,6 +222,7 @@ std::vector<OpRow> rows_fused() {
   const auto float_only = [](const std::string& kernel) {
     return kernel + ": wanted float32 or float64; got int64";
   };
+  const auto rows_of_three = [](int64_t n) { return Sample{in({3, n}, -3, 3)}; };
   const std::vector<Sample> columns =
       shapes({{1}, {5}, {3, 4}, {2, 3, 4}, {3, 0}, {17, 2}, {129, 3}, {1000, 2}}, -3, 3);
   return {
@@ -235,7 +237,9 @@ std::vector<OpRow> rows_fused() {
                      softmax(f64({2, 0}));
                    },
                    "softmax: dimension -1 has no elements; got x (2, 0)"},
-                  {[] { softmax(int_ones({2})); }, float_only("softmax_forward")}}},
+                  {[] { softmax(int_ones({2})); }, float_only("softmax_forward")}},
+       .lanes = Lanes::kRows,
+       .lane_sample = rows_of_three},
       {.name = "softmax of columns",
        .op = [](L x) { return softmax(x[0], 0); },
        .samples = columns,
@@ -262,7 +266,9 @@ std::vector<OpRow> rows_fused() {
                      log_softmax(f64({2, 0}));
                    },
                    "log_softmax: dimension -1 has no elements; got x (2, 0)"},
-                  {[] { log_softmax(int_ones({2})); }, float_only("log_softmax_forward")}}},
+                  {[] { log_softmax(int_ones({2})); }, float_only("log_softmax_forward")}},
+       .lanes = Lanes::kRows,
+       .lane_sample = rows_of_three},
       {.name = "log_softmax of columns",
        .op = [](L x) { return log_softmax(x[0], 0); },
        .samples = columns,
@@ -283,21 +289,28 @@ std::vector<OpRow> rows_fused() {
        .y = gelu_gauge,
        .dx = gelu_gauge,
        .reference = [](L x) { return plain::gelu(x[0]); },
-       .errors = {{[] { gelu(int_ones({2})); }, float_only("gelu_forward")}}},
+       .errors = {{[] { gelu(int_ones({2})); }, float_only("gelu_forward")}},
+       .lanes = Lanes::kEach},
       {.name = "gelu_tanh",
        .op = [](L x) { return gelu_tanh(x[0]); },
        .samples = rows_of(-6, 6),
        .y = gelu_gauge,
        .dx = gelu_gauge,
        .reference = [](L x) { return plain::gelu_tanh(x[0]); },
-       .errors = {{[] { gelu_tanh(int_ones({2})); }, float_only("gelu_tanh_forward")}}},
+       .errors = {{[] { gelu_tanh(int_ones({2})); }, float_only("gelu_tanh_forward")}},
+       .lanes = Lanes::kEach},
       {.name = "layer_norm",
        .op = [](L x) { return layer_norm(x[0], x[1], x[2], kEps); },
        .samples = norm_samples(true),
        .y = layer_norm_gauge,
        .dx = layer_norm_gauge,
        .reference = [](L x) { return plain::layer_norm(x[0], x[1], x[2], kEps); },
-       .errors = layer_norm_errors()},
+       .errors = layer_norm_errors(),
+       .lanes = Lanes::kRows,
+       .lane_sample =
+           [](int64_t n) {
+             return Sample{in({3, n}), in({n}, 0.5, 1), in({n})};
+           }},
       {.name = "layer_norm without bias",
        .op = [](L x) { return layer_norm(x[0], x[1], Tensor(), kEps); },
        .samples = norm_samples(false),
@@ -332,7 +345,12 @@ std::vector<OpRow> rows_fused() {
                   {[] {
                      rms_norm(f64({2, 3}), f64({3}), NAN);
                    },
-                   "rms_norm: eps must be finite and not negative; got nan"}}},
+                   "rms_norm: eps must be finite and not negative; got nan"}},
+       .lanes = Lanes::kRows,
+       .lane_sample =
+           [](int64_t n) {
+             return Sample{in({3, n}), in({n}, 0.5, 1)};
+           }},
       loss,
       ignoring,
   };

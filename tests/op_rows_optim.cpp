@@ -70,7 +70,8 @@ OpRow adamw_row(const std::string& name, Written result) {
             return TensorList{from_vector(loop(call.x, result).gauge, call.x[0].shape(), kFloat64)};
           },
       .reference = [=](L x) { return from_vector(loop(x, result).value, x[0].shape(), kFloat64); },
-      .no_gradient = "the step of an optimizer is not differentiable"};
+      .no_gradient = "the step of an optimizer is not differentiable",
+      .no_dtypes = "the copies that it changes are made by mul"};
 }
 
 Tensor f64(const Shape& shape) { return full(shape, 1, kFloat64); }

@@ -70,10 +70,18 @@ void check_lengths() {
   const struct {
     Binary<T> kernel;
     T (*f)(T, T);
-  } binary[] = {{cpu::add<T>, [](T a, T b) { return T(a + b); }},
-                {cpu::sub<T>, [](T a, T b) { return T(a - b); }},
-                {cpu::mul<T>, [](T a, T b) { return T(a * b); }},
-                {cpu::div<T>, [](T a, T b) { return T(a / b); }}};
+  } binary[] = {
+      {cpu::add<T>, [](T a, T b) { return T(a + b); }},
+      {cpu::sub<T>, [](T a, T b) { return T(a - b); }},
+      {cpu::mul<T>, [](T a, T b) { return T(a * b); }},
+      {cpu::div<T>, [](T a, T b) { return T(a / b); }},
+      {cpu::maximum<T>, [](T a, T b) { return a != a || b != b ? a + b
+                                              : a > b          ? a
+                                                               : b; }},
+      {cpu::minimum<T>, [](T a, T b) { return a != a || b != b ? a + b
+                                              : a < b          ? a
+                                                               : b; }},
+      {cpu::pow<T>, [](T a, T b) { return std::pow(a, b); }}};
   const struct {
     Unary<T> kernel;
     T (*f)(T);
@@ -84,6 +92,14 @@ void check_lengths() {
                {cpu::log<T>, [](T x) { return math::log(x); }},
                {cpu::tanh<T>, [](T x) { return math::tanh(x); }},
                {cpu::erf<T>, [](T x) { return math::erf(x); }},
+               {cpu::sigmoid<T>, [](T x) { return math::sigmoid(x); }},
+               {cpu::softplus<T>, [](T x) { return math::softplus(x); }},
+               {cpu::abs<T>, [](T x) { return std::fabs(x); }},
+               {cpu::sign<T>, [](T x) { return x != x || x == 0 ? x : std::copysign(T(1), x); }},
+               {cpu::relu<T>, [](T x) { return x > 0 || x != x ? x : T(0); }},
+               {cpu::floor<T>, [](T x) { return std::floor(x); }},
+               {cpu::ceil<T>, [](T x) { return std::ceil(x); }},
+               {cpu::round<T>, [](T x) { return std::rint(x); }},
                {cpu::copy<T>, [](T x) { return x; }}};
   for (int64_t n = 0; n <= 130; ++n) {
     const std::vector<T> a = values<T>(n, unsigned(n)), b = values<T>(n, unsigned(n) + 1000);
