@@ -19,8 +19,8 @@
 //
 // Speed of forward and backward together, float32, causal, as a share of the FMA peak that
 // measure_fma_peak() gives, counting 7 products of T (T + 1) / 2 pairs and nothing beyond the
-// diagonal, 16 lanes: T 128, D 32: 0.44; T 256, D 64: 0.50; T 1024: 0.65. XSA takes 1.10, 1.04 and
-// 1.02 times as long (tests/bench/attention_bench.cpp; CPU time of one thread, 260 GFLOP/s).
+// diagonal, 16 lanes: T 128, D 32: 0.44; T 256, D 64: 0.50; T 1024: 0.65. XSA takes 1.07, 1.02 and
+// 1.01 times as long (tests/bench/attention_bench.cpp; CPU time of one thread, 260 GFLOP/s).
 //
 // Dao et al., 2022 and 2023 (arXiv:2205.14135, 2307.08691); sinks: Xiao et al., 2023
 // (arXiv:2309.17453); the part of XSA is derived here.

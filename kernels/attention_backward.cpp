@@ -76,8 +76,9 @@ struct Backward {
   // that belongs to this task's keys, and all of the sink's: each row counts once, with key 0.
   HeadSums load_queries(const QueryHead<T>& head, T scale, const XsaDivisor& divisor) {
     const int64_t first = mask.first_query(key0), n = mask.Tq - first;
-    finite = keys_finite & copy_rows(q_rows + first * Ds, head.q.from(first), n, D, scale) &
-             copy_rows(dy + first * Ds, head.dz.from(first), n, D, T(1));
+    const bool q_finite = copy_rows(q_rows + first * Ds, head.q.from(first), n, D, scale);
+    const bool dz_finite = copy_rows(dy + first * Ds, head.dz.from(first), n, D, T(1));
+    finite = keys_finite && q_finite && dz_finite;
     std::fill_n(dq, mask.Tq * Ds, T(0));
     has_sink = head.sink != -std::numeric_limits<double>::infinity();
     HeadSums sums;
@@ -97,12 +98,14 @@ struct Backward {
     T* dy_t = dy + t * Ds;
     const RowDots dots = row_dots(head.dz[t], v_own, D);
     const T g = T(head.g), u = T(divisor.quotient(dots)), c = head.c[t], gu = g * u;
+#pragma omp simd
     for (int64_t d = 0; d < D; ++d) dy_t[d] -= gu * v_own[d];
     if (own < key0 || own >= key1) return 0;
 
     // Where v is tiny c u overflows, u v does not.
     const T rest = 2 * (T(divisor.kappa(dots)) - g) * c;
     T* to = dv + (own - key0) * Ds;
+#pragma omp simd
     for (int64_t d = 0; d < D; ++d) to[d] -= g * (c * dy_t[d] + u * z[d] - rest * (u * v_own[d]));
     return -double(c) * dots.product();
   }

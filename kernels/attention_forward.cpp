@@ -118,6 +118,7 @@ struct Forward {
     dots.xv *= double(inverse);
     *c = T(divisor.quotient(dots));
     const T gc = T(g) * *c;
+#pragma omp simd
     for (int64_t d = 0; d < D; ++d) z[d] = y[d] * inverse - gc * v[d];
   }
 };
