@@ -218,14 +218,14 @@ TEST_CASE_TEMPLATE("guard pages: rows of heads (ggml-org/llama.cpp PR#3194)", T,
         constexpr int64_t H = 2;
         const int64_t n = length_T * H * head;
         const Shape shape{1, length_T, H, head};
-        const T *q = m.in(n), *k = m.in(n), *v = m.in(n), *gate = m.in(H);
+        const T *q = m.in(n), *k = m.in(n), *v = m.in(n), *gate = m.in(H), *sink = m.in(H);
         T *z = m.out(n), *lse = m.out(H * length_T), *c = m.out(H * length_T);
         cpu::attention_forward<T>(z, lse, c, rows(q, shape), rows(k, shape), rows(v, shape), gate,
-                                  true, 0.3, 0, 1e-6);
-        T *dq = m.out(n), *dk = m.out(n), *dv = m.out(n);
-        cpu::attention_backward<T>(rows(dq, shape), rows(dk, shape), rows(dv, shape), m.out(H),
+                                  sink, true, 0.3, 0, 1e-6);
+        T *dq = m.out(n), *dk = m.out(n), *dv = m.out(n), *dgate = m.out(H), *dsink = m.out(H);
+        cpu::attention_backward<T>(rows(dq, shape), rows(dk, shape), rows(dv, shape), dgate, dsink,
                                    m.in(n), z, lse, c, rows(q, shape), rows(k, shape),
-                                   rows(v, shape), gate, true, 0.3, 0, 1e-6);
+                                   rows(v, shape), gate, sink, true, 0.3, 0, 1e-6);
       });
 }
 
