@@ -28,3 +28,17 @@ TEST_CASE("gelu far from 0 is x or 0, its gradient 1 or 0, the second 0; NaN sta
       CHECK(std::isnan((*op)(full_like(x, {}, NAN)).item()));
     }
 }
+
+TEST_CASE(
+    "gelu by tanh and by erf at the sizes whose exponentials overflow: x or 0, slope 1 or 0") {
+  for (auto* op : {&gelu, &gelu_tanh, &plain::gelu, &plain::gelu_tanh})
+    for (const DType dtype : {kFloat32, kFloat64})
+      for (const double size : {10.5, 13.24, 40.0, 3e38, HUGE_VAL}) {
+        const Tensor x = from_vector({size, -size}, {2}, dtype).set_requires_grad(true);
+        const Values at = x.to_vector(), y = op(x).to_vector();
+        const Values dx = grad(op(x), {x}, ones_like(x))[0].to_vector();
+        INFO(size);
+        CHECK((y[0] == at[0] && dx[0] == 1));
+        CHECK((std::abs(y[1]) < 1e-20 && std::abs(dx[1]) < 1e-20));
+      }
+}

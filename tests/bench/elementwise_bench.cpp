@@ -19,6 +19,12 @@ static void backward(benchmark::State& state, Tensor (*op)(const Tensor&)) {
 BENCHMARK_CAPTURE(forward, exp, exp)->UseRealTime();
 BENCHMARK_CAPTURE(forward, tanh, tanh)->UseRealTime();
 BENCHMARK_CAPTURE(forward, erf, erf)->UseRealTime();
+BENCHMARK_CAPTURE(forward, relu, relu)->UseRealTime();
+BENCHMARK_CAPTURE(backward, relu, relu)->UseRealTime();
+BENCHMARK_CAPTURE(forward, sigmoid, sigmoid)->UseRealTime();
+BENCHMARK_CAPTURE(forward, softplus, softplus)->UseRealTime();
+BENCHMARK_CAPTURE(forward, silu, silu)->UseRealTime();
+BENCHMARK_CAPTURE(backward, silu, silu)->UseRealTime();
 BENCHMARK_CAPTURE(forward, gelu, gelu)->UseRealTime();
 BENCHMARK_CAPTURE(backward, gelu, gelu)->UseRealTime();
 BENCHMARK_CAPTURE(forward, gelu_tanh, gelu_tanh)->UseRealTime();
