@@ -71,6 +71,9 @@ std::vector<OpRow> rows_activation() {
   for (OpRow& row : rows) {
     if (row.name == "silu") row.errors = {refuses("silu_forward", silu, kInt64)};
     if (row.name == "swiglu") row.y = relative(7);
+    // More than two threads' shares.
+    if (row.name == "silu") row.samples.push_back({in({36000}, -20, 20)});
+    if (row.name == "swiglu") row.samples.push_back({in({36000}, -20, 20), in({36000})});
   }
   for (OpRow& row : rows_with_slope()) rows.push_back(std::move(row));
   return rows;

@@ -44,6 +44,7 @@ static std::vector<OpRow> rows_add_mul() {
        .samples = written(),
        .y = relative(1),
        .dx = terms(1.01),
+       .reference = by_loop([](double a, double b) { return a + b; }),
        .errors = joined(errors_of("add_", add_),
                         refuses(
                             "add_", [](const Tensor& x) { add_(x, x); }, kInt64)),
@@ -54,6 +55,7 @@ static std::vector<OpRow> rows_add_mul() {
        .samples = written(),
        .y = relative(1),
        .dx = terms(2.01),
+       .reference = by_loop([](double a, double b) { return a * b; }),
        .errors = joined(errors_of("mul_", mul_),
                         refuses(
                             "mul_", [](const Tensor& x) { mul_(x, x); }, kInt64)),
@@ -68,6 +70,7 @@ static std::vector<OpRow> rows_add_mul() {
        .samples = one(-2, 2),
        .y = relative(1),
        .dx = relative(2),
+       .reference = by_loop([](double x) { return x * x; }),
        .errors = refusals("mul_", [](const Tensor& x) { return mul_(x, x); }),
        .lanes = Lanes::kEach,
        .no_dtypes = by_mul},
@@ -76,6 +79,7 @@ static std::vector<OpRow> rows_add_mul() {
        .samples = one(-2, 2),
        .y = relative(1),
        .dx = relative(1),
+       .reference = by_loop([](double x) { return -2.5 * x; }),
        .errors = joined(refusals("mul_", [](const Tensor& x) { return mul_(x, 2); }),
                         refuses(
                             "mul_", [](const Tensor& x) { mul_(x, 2); }, kInt64)),
@@ -94,15 +98,22 @@ static std::vector<OpRow> rows_copy_fill() {
            [](L x) {
              return copy_(full_like(x[0], {2, 3, 4}, 7), x[0]);
            },
-       .samples = {{in({2, 3, 4})}, {in({3, 4})}, {in({3, 1})}, {in({4})}, {in({1})}, {in({})}},
+       .samples = {{in({2, 3, 4})},
+                   {in({3, 4})},
+                   {in({3, 1})},
+                   {in({4})},
+                   {in({1})},
+                   {in({})},
+                   {in({2, 1, 4})}},
        .y = exact(),
        .dx = terms(1.01),
        .errors = errors_of("copy_", copy_)},
       {.name = "copy_ over a result",  // whose own gradient ends there
        .op = [](L x) { return copy_(x[0] * x[0], x[1]) * x[0]; },
-       .samples = {{in({3, 4}), in({4})}, {in({5}), in({5})}, {in({33}), in({1})}},
+       .samples = written(),
        .y = relative(1),
        .dx = terms(2.01),
+       .reference = by_loop([](double a, double b) { return a * b; }),
        .errors = refusals("copy_", [](const Tensor& x) { return copy_(x, full_like(x, {}, 1)); }),
        .lanes = Lanes::kEach,
        .no_dtypes = "the copy is made by mul"},
