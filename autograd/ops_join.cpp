@@ -8,17 +8,15 @@
 
 namespace pellucid {
 
-// Checks a list whose tensors agree in dtype and in their shapes, but for dimension `free` (-1: in
-// all).
+// Checks that all tensors agree in dtype and shape, but for the size of dimension `free` if >= 0.
 static void check_list(const char* op, const TensorList& list, int free) {
   for (std::size_t i = 1; i < list.size(); ++i) {
-    bool same = list[i].dtype() == list[0].dtype() && list[i].dim() == list[0].dim();
-    for (int d = 0; same && d < list[0].dim(); ++d)
-      same = d == free || list[i].size(d) == list[0].size(d);
-    CHECK_ARG(same, op, ": tensor ", i, " is ", name(list[i].dtype()), " of shape ",
-              list[i].shape(), ", tensor 0 is ", name(list[0].dtype()), " of shape ",
-              list[0].shape(), "; wanted one dtype and one shape",
-              free >= 0 ? " but for the dimension of dim" : "");
+    Shape shape = list[i].shape();
+    if (free >= 0 && free < shape.dim()) shape[free] = list[0].size(free);
+    CHECK_ARG(list[i].dtype() == list[0].dtype() && shape == list[0].shape(), op, ": tensor ", i,
+              " is ", name(list[i].dtype()), " of shape ", list[i].shape(), ", tensor 0 is ",
+              name(list[0].dtype()), " of shape ", list[0].shape(),
+              "; wanted one dtype and one shape", free >= 0 ? " but for the dimension of dim" : "");
   }
 }
 
@@ -122,21 +120,15 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {
   return where(mask, number_like("masked_fill", x, value), x);
 }
 
-// row + diagonal (R, 1) and column (C), of the last two dimensions.
-static std::pair<Tensor, Tensor> places(const char* op, const Tensor& x, int64_t diagonal) {
+// Of the last two dimensions; row is already moved by the diagonal.
+static Tensor triangle(const char* op, const Tensor& x, int64_t diagonal, bool lower) {
   CHECK_ARG(x.dim() >= 2, op, ": wanted at least two dimensions; got shape ", x.shape());
   const int64_t R = x.size(-2), C = x.size(-1), k = std::clamp(diagonal, -R, C);
-  return {reshape(arange(k, k + R, 1), {R, 1}), arange(C)};
+  const Tensor row = reshape(arange(k, k + R, 1), {R, 1}), column = arange(C);  // (R, 1), (C)
+  return masked_fill(x, lower ? greater(column, row) : greater(row, column), 0);
 }
 
-Tensor tril(const Tensor& x, int64_t diagonal) {
-  const auto [row, column] = places("tril", x, diagonal);
-  return masked_fill(x, greater(column, row), 0);
-}
-
-Tensor triu(const Tensor& x, int64_t diagonal) {
-  const auto [row, column] = places("triu", x, diagonal);
-  return masked_fill(x, greater(row, column), 0);
-}
+Tensor tril(const Tensor& x, int64_t diagonal) { return triangle("tril", x, diagonal, true); }
+Tensor triu(const Tensor& x, int64_t diagonal) { return triangle("triu", x, diagonal, false); }
 
 }  // namespace pellucid

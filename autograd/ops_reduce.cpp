@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/ops.h"
+#include "autograd/operands.h"
 #include "kernels/amax.h"
 #include "kernels/cumsum.h"
 #include "kernels/sum.h"
-#include "tensor/launch.h"
 
 namespace pellucid {
 
@@ -28,12 +27,8 @@ unsigned Dims::mask(const char* op, const Tensor& x) const {
   return bits;
 }
 
-static void check_floating(const char* op, const Tensor& x) {
-  CHECK_ARG(is_floating(x.dtype()), op, ": wanted float32 or float64; got ", name(x.dtype()));
-}
 static unsigned floating_mask(const char* op, const Tensor& x, const Dims& dims) {
-  check_floating(op, x);
-  return dims.mask(op, x);
+  return dims.mask(op, floating(op, x));
 }
 
 // x's shape, where each dimension of mask has size 1 or is left out.
@@ -79,8 +74,7 @@ Tensor sum(const Tensor& x, const Dims& dims, bool keepdim) {
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {
-  check_floating("sum_to", x);
-  if (x.shape() == shape) return x;
+  if (floating("sum_to", x).shape() == shape) return x;
   CHECK_ARG(reduces_to(x.shape(), shape), "sum_to: shape ", x.shape(), " does not reduce to ",
             shape, ": each size, from the last, must be equal or 1");
   const int lead = x.dim() - shape.dim();
@@ -117,59 +111,48 @@ Tensor prod(const Tensor& x, const Dims& dims, bool keepdim) {
 
 // ---- The largest and the smallest.
 
-static unsigned nonempty_mask(const char* op, const Tensor& x, const Dims& dims) {
-  const unsigned mask = floating_mask(op, x, dims);
-  CHECK_ARG(count(x, mask) > 0, op, ": there is none among no elements; got shape ", x.shape());
-  return mask;
+// x, if there is something to choose from: for an error in the name of op.
+static const Tensor& nonempty(const char* op, const Tensor& x, const Dims& dims) {
+  CHECK_ARG(count(x, floating_mask(op, x, dims)) > 0, op,
+            ": there is none among no elements; got shape ", x.shape());
+  return x;
 }
 
-// backward: the elements that equal y share dy evenly. The smallest of x is -(the largest of -x).
-static Tensor extreme(const char* op, const Tensor& x, unsigned mask, bool keepdim, bool largest) {
-  if (!largest) return neg(extreme(op, neg(x), mask, keepdim, true));
+// backward: the elements that equal y share dy evenly.
+Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
+  const unsigned mask = dims.mask("amax", nonempty("amax", x, dims));
   Tensor y = empty_like(x, reduced_shape(x, mask, keepdim));
   LAUNCH(x, amax, y, masked_last(x, mask), y.numel(), count(x, mask));
-  return record(op, y, {x}, [x = SavedTensor(x), y = SavedTensor(y), mask](const Tensor& dy) {
+  return record("amax", y, {x}, [x = SavedTensor(x), y = SavedTensor(y), mask](const Tensor& dy) {
     const Shape one = reduced_shape(x(), mask, true);
     const Tensor is_y = equal(x(), reshape(y(), one));
     const Tensor part = where(is_y, full_like(dy, {}, 1), full_like(dy, {}, 0));
     return TensorList{part * (reshape(dy, one) / summed(part, mask, one))};
   });
 }
-
-Tensor amax(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme("amax", x, nonempty_mask("amax", x, dims), keepdim, true);
-}
 Tensor amin(const Tensor& x, const Dims& dims, bool keepdim) {
-  return extreme("amin", x, nonempty_mask("amin", x, dims), keepdim, false);
+  return neg(amax(neg(nonempty("amin", x, dims)), dims, keepdim));
 }
-Tensor max(const Tensor& x) { return extreme("max", x, nonempty_mask("max", x, {}), false, true); }
-Tensor min(const Tensor& x) { return extreme("min", x, nonempty_mask("min", x, {}), false, false); }
-
-static Tensor place(const char* op, const Tensor& x, const Dims& dims, bool keepdim, bool largest) {
-  const unsigned mask = nonempty_mask(op, x, dims);
-  Tensor y = empty(reduced_shape(x, mask, keepdim), kInt64, x.device());
-  LAUNCH(x, argmax, y, masked_last(largest ? x : neg(x.detach()), mask), y.numel(), count(x, mask));
-  return y;
-}
+Tensor max(const Tensor& x) { return amax(nonempty("max", x, {})); }
+Tensor min(const Tensor& x) { return amin(nonempty("min", x, {})); }
 
 Tensor argmax(const Tensor& x, const Dims& dims, bool keepdim) {
-  return place("argmax", x, dims, keepdim, true);
+  const unsigned mask = dims.mask("argmax", nonempty("argmax", x, dims));
+  Tensor y = empty(reduced_shape(x, mask, keepdim), kInt64, x.device());
+  LAUNCH(x, argmax, y, masked_last(x, mask), y.numel(), count(x, mask));
+  return y;
 }
 Tensor argmin(const Tensor& x, const Dims& dims, bool keepdim) {
-  return place("argmin", x, dims, keepdim, false);
+  return argmax(neg(nonempty("argmin", x, dims).detach()), dims, keepdim);
 }
 
 // The gradient goes to the one element that is read.
-static Tensor first_extreme(const char* op, const Tensor& x, int dim, bool keepdim, bool largest) {
-  const Tensor y = gather(x, dim, place(op, x, dim, true, largest));
+Tensor max(const Tensor& x, int dim, bool keepdim) {
+  const Tensor y = gather(x, dim, argmax(nonempty("max", x, dim), dim, true));
   return keepdim ? y : squeeze(y, dim);
 }
-
-Tensor max(const Tensor& x, int dim, bool keepdim) {
-  return first_extreme("max", x, dim, keepdim, true);
-}
 Tensor min(const Tensor& x, int dim, bool keepdim) {
-  return first_extreme("min", x, dim, keepdim, false);
+  return neg(max(neg(nonempty("min", x, dim)), dim, keepdim));
 }
 
 // ---- Deviations and lengths.
@@ -186,46 +169,29 @@ Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
 
 // Where the variance is 0, so is the gradient: sqrt gets a dy of 0 there.
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  floating_mask("stddev", x, dims);  // so that an error has this name
+  floating_mask("stddev", x, dims);  // for an error in this name
   const Tensor v = var(x, dims, keepdim, correction);
-  const Tensor zero = full_like(x, {}, 0);
-  return where(equal(v, zero), zero, sqrt(v));
+  return where(equal(v, 0.0), full_like(x, {}, 0), sqrt(v));
 }
 
-static Tensor magnitude(const Tensor& x) {
-  const Tensor zero = full_like(x, {}, 0);
-  return where(equal(x, zero), zero, where(greater(zero, x), neg(x), x));
-}
-
-// backward: dx = dy x / y, and 0 where y is 0. Scaled by the largest |x|, no square overflows.
-static Tensor euclidean_norm(const Tensor& x, unsigned mask, bool keepdim) {
-  const Shape one = reduced_shape(x, mask, true);
-  const Tensor zero = full_like(x, {}, 0), inf = full_like(x, {}, HUGE_VAL);
-  Tensor y;
-  {
-    const NoGradGuard no_grad;
-    Tensor scale = full_like(x, one, 1);
-    if (count(x, mask) > 0) {
-      const Tensor top = extreme("norm", magnitude(x), mask, true, true);
-      scale = where(equal(top, zero), scale, where(equal(top, inf), scale, top));
-    }
-    const Tensor r = x / scale;
-    y = reshape(scale * sqrt(summed(r * r, mask, one)), reduced_shape(x, mask, keepdim));
-  }
-  return record(
-      "norm", y, {x}, [x = SavedTensor(x), y = SavedTensor(y), one, zero, inf](const Tensor& dy) {
-        const Tensor length = reshape(y(), one);
-        return TensorList{reshape(dy, one) * (x() / where(equal(length, zero), inf, length))};
-      });
-}
-
+// p = 2: scaled by the largest |x|, no square overflows. backward: dx = dy x / y, and 0 where y is
+// 0.
 Tensor norm(const Tensor& x, const Dims& dims, bool keepdim, double p) {
   CHECK_ARG(p == 1 || p == 2 || p == HUGE_VAL, "norm: p must be 1, 2 or inf; got ", p);
-  const unsigned mask =
-      p == HUGE_VAL ? nonempty_mask("norm", x, dims) : floating_mask("norm", x, dims);
-  if (p == 2) return euclidean_norm(x, mask, keepdim);
-  if (p == 1) return summed(magnitude(x), mask, reduced_shape(x, mask, keepdim));
-  return extreme("norm", magnitude(x), mask, keepdim, true);
+  const unsigned mask = floating_mask("norm", x, dims);
+  const Shape one = reduced_shape(x, mask, true), shape = reduced_shape(x, mask, keepdim);
+  if (p == 1) return summed(abs(x), mask, shape);
+  if (p == HUGE_VAL) return amax(abs(nonempty("norm", x, dims)), dims, keepdim);
+  const Tensor size = abs(x.detach()), unit = full_like(x, {}, 1);
+  const Tensor top = count(x, mask) > 0 ? amax(size, dims, true) : unit;
+  const Tensor scale = where(logical_and(isfinite(top), greater(top, 0.0)), top, unit);
+  const Tensor r = size / scale;
+  Tensor y = reshape(scale * sqrt(summed(r * r, mask, one)), shape);
+  return record("norm", y, {x}, [x = SavedTensor(x), y = SavedTensor(y), one](const Tensor& dy) {
+    const Tensor length = reshape(y(), one), inf = full_like(dy, {}, HUGE_VAL);
+    const Tensor divisor = where(equal(length, 0.0), inf, length);
+    return TensorList{reshape(dy, one) * (x() / divisor)};
+  });
 }
 
 // The largest x only keeps exp in range: it needs no gradient, and shifts nothing where it is not
@@ -233,9 +199,8 @@ Tensor norm(const Tensor& x, const Dims& dims, bool keepdim, double p) {
 Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
   const unsigned mask = floating_mask("logsumexp", x, dims);
   const Tensor zero = full_like(x, {}, 0), one = full_like(x, {}, 1);
-  Tensor top = zero;
-  if (count(x, mask) > 0) top = extreme("logsumexp", x.detach(), mask, true, true);
-  top = where(equal(top - top, zero), top, zero);
+  Tensor top = count(x, mask) > 0 ? amax(x.detach(), dims, true) : zero;
+  top = where(isfinite(top), top, zero);
   const Tensor total = summed(exp(x - top), mask, reduced_shape(x, mask, true));
   const Tensor none = equal(total, zero);
   const Tensor y = where(none, log(zero), top + log(where(none, one, total)));
@@ -244,20 +209,15 @@ Tensor logsumexp(const Tensor& x, const Dims& dims, bool keepdim) {
 
 // ---- Truths: x != 0 is true, and so is NaN.
 
-// The number of zeros among the elements of mask, or of all others.
-static Tensor how_many(const char* op, const Tensor& x, const Dims& dims, bool keepdim,
-                       bool zeros) {
-  const unsigned mask = dims.mask(op, x);
-  const Tensor is_zero = equal(x, full_like(x, {}, 0));
-  return summed(where(is_zero, scalar(zeros), scalar(!zeros)), mask,
-                reduced_shape(x, mask, keepdim));
-}
-
 Tensor all(const Tensor& x, const Dims& dims, bool keepdim) {
-  return equal(how_many("all", x, dims, keepdim, true), scalar(0));
+  const unsigned mask = dims.mask("all", x);
+  const Tensor zeros = astype(equal(x, 0.0), kFloat32);
+  return equal(summed(zeros, mask, reduced_shape(x, mask, keepdim)), 0.0);
 }
 Tensor any(const Tensor& x, const Dims& dims, bool keepdim) {
-  return greater(how_many("any", x, dims, keepdim, false), scalar(0));
+  const unsigned mask = dims.mask("any", x);
+  const Tensor others = astype(not_equal(x, 0.0), kFloat32);
+  return greater(summed(others, mask, reduced_shape(x, mask, keepdim)), 0.0);
 }
 
 // ---- Running sums.
