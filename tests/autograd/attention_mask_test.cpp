@@ -42,9 +42,14 @@ TEST_CASE("plain::attention: the causal mask, spelled out, and any shape that br
   std::vector<double> future(length * length, -INFINITY);
   for (int64_t i = 0; i < length; ++i) std::fill_n(future.begin() + i * length, i + 1, 0.0);
   const Tensor mask = from_vector(future, {length, length}, kFloat64);
+  std::vector<double> nothing = future;
+  for (double& e : nothing)
+    if (e != 0) e = NAN;
+  const Tensor unread = from_vector(nothing, {length, length}, kFloat64);
   for (AttentionKind kind : {AttentionKind::kSA, AttentionKind::kXSA}) {
     const AttentionOptions open{.kind = kind, .causal = false}, causal{.kind = kind};
     const Tensor wanted = attention(x, {}, H, 2, causal);
+    CHECK(difference(plain::attention(x, {}, H, 2, causal, {}, unread), wanted) <= 1e-14);
     for (const Shape& shape : {Shape{length, length},
                                {1, 1, length, length},
                                {H, length, length},
@@ -76,9 +81,10 @@ TEST_CASE("plain::attention: masks by hand; a query that sees nothing gives 0 an
     for (size_t i = 0; i < dmask.size(); ++i) CHECK((dmask[i] == 0) == (numbers[i] == -INFINITY));
     for (double e : slice(slice(G[0], 1, 4, 5), 2, 0, H * D).to_vector()) CHECK(e == 0);
 
-    // All hidden, with a sink or none.
+    // All hidden, with a sink or none. (The gradient of a sink that is NaN is NaN.)
     const Tensor none = leaf(full({1, 1}, -INFINITY, kFloat64));
-    for (const Tensor& sink : {Tensor(), leaf(random({H}, 40)), full({H}, -INFINITY, kFloat64)}) {
+    for (const Tensor& sink : {Tensor(), leaf(random({H}, 40)),
+                               leaf(full({H}, -INFINITY, kFloat64)), full({H}, NAN, kFloat64)}) {
       const Tensor blind = plain::attention(a, {}, H, 1, open, sink, none);
       TensorList inputs{a, none};
       if (sink.defined() && sink.requires_grad()) inputs.push_back(sink);
