@@ -447,6 +447,13 @@ TEST_CASE("each error says exactly what the row promises") {
 
 // ---- Nothing is forgotten.
 
+TEST_CASE("every row has an error sample") {
+  std::string missing;
+  for (const OpRow& row : all_rows())
+    if (row.errors.empty()) missing += "\n  " + row.name;
+  CHECK_MESSAGE(missing.empty(), "no error sample for:", missing);
+}
+
 TEST_CASE("every op of ops.h has a row, and every row an op") {
   std::ifstream file(PELLUCID_SOURCE_DIR "/autograd/ops.h");
   const std::regex declaration(R"(^(?:Tensor|TensorList|void|double) (\w+)\(.*)");
