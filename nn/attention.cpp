@@ -27,7 +27,7 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& attention_config)
 Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
   GradModeGuard mode(grad_enabled() && !cache);
   const int64_t H = config.H, Hkv = config.Hkv;
-  Tensor qkv = c_attn.forward(x);  // (B, Tq, (H + 2 Hkv) D)
+  Tensor qkv = named("c_attn", c_attn, x);  // (B, Tq, (H + 2 Hkv) D)
   if (config.rope) {
     RopeOptions options = *config.rope;
     options.position += cache ? cache->length : 0;
@@ -37,8 +37,8 @@ Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cac
   AttentionOptions options;
   options.kind = config.kind;
   Tensor y = cache ? decode(qkv, strength, options, *cache)
-                   : attention(qkv, strength, H, Hkv, options);  // (B, Tq, H D)
-  return drop.forward(c_proj.forward(y), rng);                   // (B, Tq, C)
+                   : attention(qkv, strength, H, Hkv, options);    // (B, Tq, H D)
+  return named("dropout", drop, named("c_proj", c_proj, y), rng);  // (B, Tq, C)
 }
 
 Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,

@@ -150,8 +150,8 @@ Block::Block(const GPTConfig& c, DType dtype)
           c.activation == "gelu_tanh" ? Activation::kGeluTanh : Activation::kGelu, dtype) {}
 
 Tensor Block::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
-  Tensor y = x + attn.forward(ln_1.forward(x), rng, cache);  // (B, T, C)
-  return y + mlp.forward(ln_2.forward(y), rng);              // (B, T, C)
+  Tensor y = x + named("attn", attn, named("ln_1", ln_1, x), rng, cache);  // (B, T, C)
+  return y + named("mlp", mlp, named("ln_2", ln_2, y), rng);               // (B, T, C)
 }
 
 GPT::GPT(const GPTConfig& gpt_config, uint64_t seed, DType dtype)
@@ -194,12 +194,16 @@ Tensor GPT::hidden(const Tensor& ids, std::vector<KVCache>* caches) {
             config.block_size, " only");
 
   GradModeGuard mode(grad_enabled() && !caches);
-  Tensor x = wte.forward(ids);                                         // (B, T, C)
-  if (wpe.weight.defined()) x = x + slice(wpe.weight, 0, begin, end);  // + (T, C)
-  x = drop.forward(x, rng);                                            // (B, T, C)
+  Tensor x = named("wte", wte, ids);  // (B, T, C)
+  if (wpe.weight.defined()) {
+    const NameScope scope("wpe");
+    x = x + slice(wpe.weight, 0, begin, end);  // + (T, C)
+  }
+  x = named("drop", drop, x, rng);  // (B, T, C)
   for (std::size_t i = 0; i < h.size(); ++i)
-    x = h[i].forward(x, rng, caches ? &(*caches)[i] : nullptr);  // (B, T, C)
-  return ln_f.forward(x);                                        // (B, T, C)
+    x = named("h." + std::to_string(i), h[i], x, rng,
+              caches ? &(*caches)[i] : nullptr);  // (B, T, C)
+  return named("ln_f", ln_f, x);                  // (B, T, C)
 }
 
 Tensor GPT::loss(const Tensor& ids, const Tensor& targets) {

@@ -65,7 +65,7 @@ struct GPT : Module {
   void visit(Visitor& v) override;
 
   // ids (B, T) int64, T <= block_size -> logits (B, T, vocab_size)
-  Tensor forward(const Tensor& ids) { return lm_head.forward(hidden(ids)); }
+  Tensor forward(const Tensor& ids) { return named("lm_head", lm_head, hidden(ids)); }
   // Mean cross-entropy in nats a token; targets (B, T) are the next tokens, -100 for none.
   Tensor loss(const Tensor& ids, const Tensor& targets);
 

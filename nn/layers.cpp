@@ -39,9 +39,9 @@ MLP::MLP(int64_t C, bool bias, double dropout, Activation gelu_kind, DType dtype
       activation(gelu_kind) {}
 
 Tensor MLP::forward(const Tensor& x, Generator& rng) const {
-  Tensor inside = c_fc.forward(x);  // (..., 4 C)
+  Tensor inside = named("c_fc", c_fc, x);  // (..., 4 C)
   inside = activation == Activation::kGelu ? gelu(inside) : gelu_tanh(inside);
-  return drop.forward(c_proj.forward(inside), rng);  // (..., C)
+  return named("dropout", drop, named("c_proj", c_proj, inside), rng);  // (..., C)
 }
 
 }  // namespace pellucid::nn

@@ -70,6 +70,13 @@ class Module {
   bool training_ = true;
 };
 
+// module.forward(args...), its nodes named as its parameters are: named("attn", attn, x).
+template <class M, class... Args>
+Tensor named(const std::string& name, M& module, Args&&... args) {
+  const NameScope scope(name);
+  return module.forward(std::forward<Args>(args)...);
+}
+
 // Copies the values of state into the tensors of target, all or nothing: names, shapes and dtypes
 // that do not fit are one error, which lists them and begins with who.
 void copy_state(const char* who, const StateDict& target, const StateDict& state);

@@ -1,5 +1,6 @@
 // Everything in README.md that can run, runs: each line of its sh blocks, and its C++ program,
-// whose output must be the one that the README prints.
+// whose output must be the one that the README prints. The op that CONTRIBUTING.md shows is a
+// file's text, built and run as a test of its own.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -17,8 +18,9 @@ namespace fs = std::filesystem;
 namespace {
 
 // The blocks of one language: ```sh ... ```.
-std::vector<std::string> blocks(const std::string& language) {
-  std::ifstream in(std::string(PELLUCID_SOURCE_DIR) + "/README.md");
+std::vector<std::string> blocks(const std::string& language,
+                                const std::string& page = "/README.md") {
+  std::ifstream in(PELLUCID_SOURCE_DIR + page);
   std::vector<std::string> found;
   bool inside = false;
   for (std::string line; std::getline(in, line);) {
@@ -78,6 +80,15 @@ TEST_CASE("the README's commands run, in its order") {
   }
   CHECK(ran >= 6);
   fs::remove_all(folder);
+}
+
+TEST_CASE("the op that CONTRIBUTING.md shows is the file that is built") {
+  std::ifstream in(PELLUCID_SOURCE_DIR "/tutorials/examples/custom_op.cpp");
+  std::ostringstream file;
+  file << in.rdbuf();
+  const std::vector<std::string> shown = blocks("cpp", "/CONTRIBUTING.md");
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0] == file.str());
 }
 
 TEST_CASE("the README's program prints what the README says") {
