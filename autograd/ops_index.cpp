@@ -18,12 +18,7 @@ static void check_index(const char* op, const char* what, const Tensor& index, i
   const auto* id = static_cast<const int64_t*>(flat.data());
   for (int64_t n = 0; n < index.numel(); ++n) {
     if (id[n] >= 0 && id[n] < size) continue;
-    Shape place = index.shape();
-    for (int64_t d = index.dim() - 1, rest = n; d >= 0; --d) {
-      place[static_cast<int>(d)] = rest % index.size(static_cast<int>(d));
-      rest /= index.size(static_cast<int>(d));
-    }
-    fail(op, ": ", what, place, " is ", id[n], ", outside [0, ", size, ")");
+    fail(op, ": ", what, index_of(n, index.shape()), " is ", id[n], ", outside [0, ", size, ")");
   }
 }
 

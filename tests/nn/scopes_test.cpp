@@ -1,8 +1,9 @@
-// The nodes of a model have the names of its modules.
+// The nodes of a model have the names of its modules; anomaly mode shows nn's lines on the way.
 #include <doctest/doctest.h>
 
 #include <set>
 
+#include "autograd/anomaly.h"
 #include "tiny_gpt.h"
 
 using namespace pellucid;
@@ -64,4 +65,28 @@ TEST_CASE("a parameter is read in the scope that its name says") {
     for (const char* scope : {"h.0", "h.1.attn", "h.1.attn.dropout", "h.1.mlp", "drop", "lm_head"})
       CHECK(scopes.contains(scope));
   }
+}
+
+TEST_CASE("anomaly mode names nn's lines, then the program's") {
+  GPT model = tiny_gpt(tiny_configs().at("sa"));
+  {
+    const NoGradGuard no_grad;
+    copy_(model.h[1].mlp.c_fc.weight, full({}, 1e308, kFloat64));
+  }
+  const AnomalyGuard guard;
+  std::string text;
+  const int line = __LINE__ + 2;
+  try {
+    const Tensor logits = model.forward(zeros({1, 3}, kInt64));
+    CHECK(logits.defined());
+  } catch (const std::invalid_argument& error) {
+    text = error.what();
+  }
+  INFO(text);
+  CHECK(text.rfind("linear made ", 0) == 0);
+  if (std::system("command -v addr2line >/dev/null 2>&1") != 0) return;
+  const std::size_t inside = text.find("/nn/layers.cpp:"), block = text.find("/nn/gpt.cpp:"),
+                    program = text.find("scopes_test.cpp:" + std::to_string(line));
+  CHECK((inside < block && block < program && program != std::string::npos));
+  CHECK(text.find('\n', program) == std::string::npos);  // and nothing after it
 }
