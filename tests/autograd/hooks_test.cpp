@@ -113,6 +113,9 @@ TEST_CASE("under create_graph a hook's ops are recorded; a constant ends the der
   const Tensor through = grad(h * h, {x}, {}, {.create_graph = true})[0];  // 5 (2h) 2x
   CHECK(through.item() == 5 * 2 * 9 * 6);
   CHECK(grad(through, {x})[0].item() == 5 * 2 * 9 * 2);  // 2h, detached, is a constant
+  const Tensor s = sum(h);  // its backward makes nothing with a history of its own
+  register_hook(s, [](const Tensor& dy) { return dy.detach() * 5.0; });
+  CHECK(grad(identity(s), {x}, {}, {.create_graph = true})[0].item() == 5 * 5 * 6);
   (h * 1.0).backward();
   CHECK(!x.grad().requires_grad());
 }
