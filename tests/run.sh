@@ -1,20 +1,24 @@
 #!/bin/sh
 # Runs the tests built in BUILD and ends with the figures they measured and the counts:
-#   sh tests/run.sh BUILD [--all] [NAME...]     NAME: only groups whose name contains it
+#   sh tests/run.sh BUILD [--without REGEX] [--all] [NAME...]     NAME: only groups whose name contains it
 set -u
 case ${1:-} in
   --help)
     echo "Usage: ./pellucid test [--all] [NAME...]   --all: the long tests too; NAME: only groups whose name has it"
+    echo "       ./pellucid test --sanitize [--all] [NAME...]   the same under the address, undefined and thread sanitizers"
+    echo "       ./pellucid test --mutants [WORD...]   seed mistakes: each must be caught; WORD: only those with it in their line"
     exit 0
     ;;
 esac
 build=$1
 shift
 filter=
+without=
 while [ $# -gt 0 ]; do
   case $1 in
     --all) export PELLUCID_TEST_ALL=1 ;;
-    -*) echo "pellucid test: no option $1; there is --all" >&2 && exit 2 ;;
+    --without) without=$2 && shift ;;
+    -*) echo "pellucid test: no option $1; there is --all, and right after test --sanitize or --mutants" >&2 && exit 2 ;;
     *) filter="$filter${filter:+|}$1" ;;
   esac
   shift
@@ -25,7 +29,7 @@ mkdir -p "$build/Testing/Temporary"
 : >"$log"
 
 # Each test program prints its cases' results; CTest shows the groups as they end and keeps all output.
-ctest --test-dir "$build" -j "$cores" --output-on-failure --timeout 3600 ${filter:+-R "$filter"}
+ctest --test-dir "$build" -j "$cores" --output-on-failure --timeout 3600 ${filter:+-R "$filter"} ${without:+-E "$without"}
 status=$?
 
 # A group that crashed, ran too long, was not built, or is no doctest program counts as one test. Of

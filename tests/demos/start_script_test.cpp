@@ -378,3 +378,14 @@ TEST_CASE("test builds everything and hands over to tests/run.sh") {
   CHECK(ended.out == "tests " + machine.root + "/build --all nn\n");
   CHECK(machine.log() == "cmake\nninja all\n");
 }
+
+TEST_CASE("test --sanitize and --mutants build in folders of their own") {
+  const Machine machine;
+  for (const std::string name : {"sanitize", "mutants"}) {
+    spit(machine.root + "/tests/" + name + ".sh", "echo " + name + " $CXX \"$@\"\n");
+    const Ended ended = machine.start({"test", "--" + name, "nn", "a b"});
+    CHECK(ended.code == 0);
+    CHECK(ended.out == name + " g++ " + machine.root + " nn a b\n");
+    CHECK(machine.log() == "");
+  }
+}

@@ -80,6 +80,8 @@ TEST_CASE("names choose groups, --all reaches the programs, other options are re
   CHECK(last_line(groups.tests({"data", "npy"}).out) == "100 passed, 0 failed, 0 skipped");
   CHECK(last_line(groups.tests({"--all"}).out) == "111 passed, 0 failed, 0 skipped");
   CHECK(last_line(groups.tests({"--all", "nn"}).out) == "11 passed, 0 failed, 0 skipped");
+  CHECK(last_line(groups.tests({"--without", "^nn.gpt$|npy", "--all"}).out) ==
+        "1 passed, 0 failed, 0 skipped");
   const Ended none = groups.tests({"nothing"});
   CHECK(none.code == 1);
   CHECK(none.out.find("No group of tests has a name with nothing in it") != std::string::npos);
@@ -91,5 +93,7 @@ TEST_CASE("names choose groups, --all reaches the programs, other options are re
   CHECK(help.out.starts_with("Usage: ./pellucid test [--all] [NAME...]"));
   const Ended wrong = groups.tests({"--fast"});
   CHECK(wrong.code == 2);
-  CHECK(wrong.err == "pellucid test: no option --fast; there is --all\n");
+  CHECK(wrong.err ==
+        "pellucid test: no option --fast; there is --all, and right after test "
+        "--sanitize or --mutants\n");
 }
