@@ -134,7 +134,7 @@ static Mistakes wrong_places(const WrongGradient& g) {
 static Mistakes missing_terms(const WrongGradient& g) {
   if (g.x.shape() != g.y.shape()) return {};
   const std::vector<double> x = g.x.to_vector(), y = g.y.to_vector(), c = g.c.to_vector();
-  const Prediction quotient = [=](std::size_t k) { return x[k] ? c[k] * y[k] / x[k] : kUnknown; };
+  const Prediction quotient = [=](std::size_t k) { return c[k] * y[k] / x[k]; };  // 0 / 0: unknown
   Mistakes all = {
       {"it is the upstream gradient itself: the op's own derivative, or a term of it, is missing",
        [c](std::size_t k) { return c[k]; }},

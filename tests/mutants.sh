@@ -120,7 +120,8 @@ while [ "$i" -lt "$total" ]; do
 
   replace "$tree/$file" "$(field "$i" old)" "$(field "$i" new)" >"$work/mutant" ||
     die "$name: its text does not occur exactly once in $file"
-  cat "$work/mutant" >"$tree/$file"
+  cp "$tree/$file" "$work/right"
+  cp "$work/mutant" "$tree/$file"
   began=$(date +%s)
   # shellcheck disable=SC2086
   run_tests $test
@@ -133,7 +134,7 @@ while [ "$i" -lt "$total" ]; do
     *) by="NOTHING: it does not build" ;;
   esac
   ended=$(date +%s)
-  cp "$root/$file" "$tree/$file"
+  cp "$work/right" "$tree/$file"
   printf '| %-58s | %-28s | %-22s | %-60s | %s |\n' "$name" "$file" "${test%% *}" "$by" $((ended - began))
 done
 
