@@ -178,3 +178,101 @@ TEST_CASE(
   CHECK(grad(embedding(x, ids_of({0, 0})), {x}, from_vector({0.2, 0.3}, {2, 1}, kFloat64))[0]
             .item() == 0.5);
 }
+
+namespace {
+
+struct Indexed {
+  const char* name;
+  const char* what;  // the argument's name in the message
+  Tensor (*op)(const Tensor& x, int dim, const Tensor& index);  // index (N), x (N, N) or larger
+};
+const Indexed kIndexed[] = {
+    {"index_select", "ids", index_select},
+    {"index_add", "ids",
+     [](const Tensor& x, int dim, const Tensor& index) {
+       Shape shape = x.shape();
+       shape[dim] = index.numel();
+       return index_add(x, dim, index, ones(shape, x.dtype()));
+     }},
+    {"gather", "index",
+     [](const Tensor& x, int dim, const Tensor& index) {
+       return gather(x, dim, dim == 0 ? unsqueeze(index, 1) : unsqueeze(index, 0));
+     }},
+    {"scatter_add", "index",
+     [](const Tensor& x, int dim, const Tensor& index) {
+       const Tensor wide = dim == 0 ? unsqueeze(index, 1) : unsqueeze(index, 0);
+       return scatter_add(x, dim, wide, ones(wide.shape(), x.dtype()));
+     }},
+    {"take_along", "index",
+     [](const Tensor& x, int dim, const Tensor& index) {
+       return take_along(x, dim == 0 ? unsqueeze(index, 1) : unsqueeze(index, 0), dim);
+     }},
+};
+
+}  // namespace
+
+TEST_CASE(
+    "gather, scatter and their kin refuse an index outside at every place, along every axis "
+    "(FluxML/NNlib.jl PR#705, ml-explore/mlx PR#3091, openvino PR#37125, pytorch/pytorch#183608)") {
+  constexpr int64_t V = 5;
+  for (const Indexed& op : kIndexed)
+    for (const int dim : {0, 1})
+      for (const int64_t n : {1, 3, 17})
+        for (int64_t at = 0; at < n; ++at)
+          for (const int64_t bad : {int64_t{-1}, V, int64_t{-1000}, int64_t{1} << 32,
+                                    (int64_t{1} << 61) + 1, INT64_MAX, INT64_MIN}) {
+            Ids ids(std::size_t(n), V - 1);
+            ids[std::size_t(at)] = bad;
+            Shape shape{20, 20};
+            shape[dim] = V;
+            const Tensor x = counted(shape);
+            const Values before = x.to_vector();
+            const std::string error = error_of([&] { op.op(x, dim, ids_of(ids)); });
+            const bool good = error.rfind(std::string(op.name) + ": ", 0) == 0 &&
+                              error.find(op.what) != std::string::npos &&
+                              error.find(std::to_string(bad)) != std::string::npos &&
+                              error.find("[0, 5)") != std::string::npos && x.to_vector() == before;
+            if (!good) FAIL_CHECK(op.name, ", place ", at, ", index ", bad, ": ", error);
+          }
+  CHECK(refused_by("one_hot", [] { one_hot(ids_of({0, 3}), 3); }));
+  CHECK(refused_by("one_hot", [] { one_hot(ids_of({-1}), 3); }));
+  CHECK(refused_by("gather", [] { gather(counted({2, 3}), 1, reshape(ids_of({1, 4}), {1, 2})); }));
+}
+
+TEST_CASE(
+    "gather and scatter along every axis: repeated indices add up, in both directions "
+    "(pytorch/pytorch#1631, pytorch/pytorch#1528)") {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
+    Generator rng{.seed = seed};
+    const int dim = int(rng.below(3));
+    Shape shape, small;
+    for (int d = 0; d < 3; ++d) shape.push_back(1 + rng.below(4));
+    for (int d = 0; d < 3; ++d) small.push_back(d == dim ? rng.below(7) : 1 + rng.below(shape[d]));
+    Ids ids;
+    for (int64_t i = 0; i < small.numel(); ++i) ids.push_back(rng.below(shape[dim]));
+    const Tensor index = from_vector(ids, small), x = counted(shape).set_requires_grad(true);
+    const Tensor src = (counted(small) * 3.0).detach().set_requires_grad(true);
+
+    // By loops: element i of index stands at (a, b, c), and names (a, ids[i], c) for dim = 1.
+    Values taken, added = x.to_vector(), back(std::size_t(shape.numel()));
+    const Values from = x.to_vector(), put = src.to_vector();
+    Ids named;
+    for (int64_t i = 0; i < small.numel(); ++i) {
+      int64_t place[] = {i / (small[1] * small[2]), i / small[2] % small[1], i % small[2]};
+      place[dim] = ids[std::size_t(i)];
+      named.push_back((place[0] * shape[1] + place[1]) * shape[2] + place[2]);
+      taken.push_back(from[std::size_t(named.back())]);
+      added[std::size_t(named.back())] += put[std::size_t(i)];
+      back[std::size_t(named.back())] += double(i + 1);
+    }
+    const Tensor y = gather(x, dim, index), z = scatter_add(x, dim, index, src);
+    CHECK(y.to_vector() == taken);
+    CHECK(z.to_vector() == added);
+    CHECK(grad(y, {x}, counted(small))[0].to_vector() == back);
+    const TensorList g = grad(z, {x, src}, counted(shape));
+    Values of_src;
+    for (const int64_t at : named) of_src.push_back(double(at + 1));
+    CHECK(same_bits(g[0], counted(shape)));
+    CHECK(g[1].to_vector() == of_src);
+  }
+}
