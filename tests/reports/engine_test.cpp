@@ -107,7 +107,7 @@ TEST_CASE(
     "a tensor in several places of one op has every place's gradient, of both orders "
     "(sony/nnabla PR#532)") {
   struct Row {
-    const char* name;
+    std::string name;
     Function f;
     Shape shape = {3};
   };
@@ -167,7 +167,7 @@ TEST_CASE(
     "(pytorch/pytorch#65466, pytorch/pytorch#59477)") {
   // One input at a time, the others frozen; all together is the table of ops' part.
   struct Row {
-    const char* name;
+    std::string name;
     Function f;
     std::vector<Shape> shapes;
   };

@@ -182,8 +182,8 @@ TEST_CASE(
 namespace {
 
 struct Indexed {
-  const char* name;
-  const char* what;  // the argument's name in the message
+  std::string name;
+  std::string what;  // the argument's name in the message
   Tensor (*op)(const Tensor& x, int dim, const Tensor& index);  // index (N), x (N, N) or larger
 };
 const Indexed kIndexed[] = {

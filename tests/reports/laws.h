@@ -46,7 +46,7 @@ struct Draw {
     for (int64_t steps = below(4); steps > 0 && x.dim() > 0; --steps) {
       if (coin()) {  // other strides
         const std::vector<int> p = order(x.dim());
-        y = permute(contiguous(permute(y, p)) * 1.0, inverse(p));
+        y = permute(contiguous(permute(y, p)), inverse(p));
       } else {  // a part of something larger
         const int at = axis(x);
         const int64_t step = 1 + below(3), start = below(4), n = y.size(at);
@@ -75,7 +75,7 @@ inline double dot(const Tensor& a, const Tensor& b) { return sum(a * b).item(); 
 
 // Tries the law on each of the cases; it says whether it holds.
 template <class Law>
-void holds(const char* name, Law law) {
+void holds(const std::string& name, Law law) {
   int failures = 0, first = -1;
   for (int n = 0; n < kCases; ++n) {
     Draw draw{{.seed = seed_of(name), .stream = uint64_t(n)}};

@@ -7,7 +7,7 @@ using namespace pellucid;
 namespace {
 
 struct Binary {
-  const char* name;
+  std::string name;
   Tensor (*op)(const Tensor&, const Tensor&);
   double (*f)(double, double);
   double (*da)(double, double);  // null: no gradient
@@ -179,4 +179,38 @@ TEST_CASE("without terms, vectors give 0 and linear gives its bias (pytorch/pyto
     CHECK(linear(ones({rows, 0}), ones({2, 0}), Tensor()).to_vector() ==
           Values(std::size_t(2 * rows), 0));
   }
+}
+
+TEST_CASE(
+    "joining: only empty tensors give an empty one, no tensors are an error "
+    "(pytorch/pytorch#5739)") {
+  const PoisonGuard poison;
+  for (const DType dtype : {kFloat32, kFloat64, kInt64, kBool}) {
+    CHECK(cat({zeros({0}, dtype)}).shape() == Shape{0});
+    for (const Shape& shape : {Shape{0}, Shape{0, 3}, Shape{3, 0}, Shape{2, 0, 3}, Shape{0, 0}})
+      for (int dim = 0; dim < shape.dim(); ++dim)
+        for (std::size_t n : {1, 2, 5}) {
+          const Tensor y = cat(TensorList(n, zeros(shape, dtype)), dim);
+          Shape wanted = shape;
+          wanted[dim] *= int64_t(n);
+          CHECK(y.shape() == wanted);
+          CHECK(y.dtype() == dtype);
+          CHECK(stack(TensorList(n, zeros(shape, dtype)), dim).size(dim) == int64_t(n));
+        }
+  }
+  CHECK(refused_by("cat", [] { cat({}); }));
+  CHECK(refused_by("stack", [] { stack({}); }));
+  CHECK(refused_by("cat", [] { cat({scalar(1), scalar(2)}); }));
+  // Empty ones among others, at every place and along every axis; their gradients are empty too.
+  for (int dim = 0; dim < 2; ++dim)
+    for (std::size_t at = 0; at < 3; ++at) {
+      Shape none{2, 3};
+      none[dim] = 0;
+      TensorList list(3, random_leaf({2, 3}, 1));
+      list[at] = random_leaf(none, 2);
+      const Tensor y = cat(list, dim);
+      CHECK(y.size(dim) == 2 * Shape{2, 3}[dim]);
+      for (const Tensor& g : grad(sum(y * y), {list[at]})) CHECK(g.shape() == none);
+      CHECK(same_bits(contiguous(slice(y, dim, 0, Shape{2, 3}[dim])), list[at == 0 ? 1 : 0]));
+    }
 }

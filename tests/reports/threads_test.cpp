@@ -24,7 +24,7 @@ struct Threads {
 
 // Large enough that each is cut into several blocks.
 struct Work {
-  const char* name;
+  std::string name;
   std::function<Values()> run;
 };
 std::vector<Work> all_work() {

@@ -10,7 +10,7 @@ namespace {
 const int64_t kSizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 130};
 
 struct InPlace {
-  const char* name;
+  std::string name;
   void (*write)(const Tensor& x);
 };
 const InPlace kInPlace[] = {
@@ -20,7 +20,7 @@ const InPlace kInPlace[] = {
 };
 
 struct View {
-  const char* name;
+  std::string name;
   Tensor (*of)(const Tensor& x);  // of x (3, 4)
 };
 const View kViews[] = {
@@ -33,6 +33,9 @@ const View kViews[] = {
        return permute(x, {1, 0});
      }},
     {"slice", [](const Tensor& x) { return slice(x, 1, 1, 4, 2); }},
+    {"select", [](const Tensor& x) { return select(x, 1, 1); }},
+    {"split", [](const Tensor& x) { return split(x, 2, 1)[1]; }},
+    {"chunk", [](const Tensor& x) { return chunk(x, 3, 0)[2]; }},
     {"reshape",
      [](const Tensor& x) {
        return reshape(x, {2, 6});
