@@ -133,3 +133,106 @@ TEST_CASE(
           CHECK_MESSAGE(wrong == 0, size, ", ", n, " elements");
         }
 }
+
+TEST_CASE(
+    "a NaN stays in every lane of every length, forward and backward, and stays alone "
+    "(tracel-ai/burn#5716, tracel-ai/burn#5609, oneDNN PR#5370, mxnet#11115)") {
+  struct Row {
+    std::string name;
+    Tensor (*op)(const Tensor& x);
+    bool slope_is_constant = false;  // whatever x is: then a NaN in x is none in dx
+  };
+  const Row rows[] = {
+      {"relu", relu},
+      {"clamp", [](const Tensor& x) { return clamp(x, 0, 1); }},
+      {"clamp from below", [](const Tensor& x) { return clamp(x, 0, kInf); }},
+      {"clamp from above", [](const Tensor& x) { return clamp(x, -kInf, 1); }},
+      {"maximum", [](const Tensor& x) { return maximum(x, full_like(x, {}, 0)); }},
+      {"maximum, right", [](const Tensor& x) { return maximum(full_like(x, {}, 0), x); }},
+      {"minimum", [](const Tensor& x) { return minimum(x, full_like(x, {}, 1)); }},
+      {"minimum, right", [](const Tensor& x) { return minimum(full_like(x, {}, 1), x); }},
+      {"leaky_relu", [](const Tensor& x) { return leaky_relu(x); }, true},
+      {"elu", [](const Tensor& x) { return elu(x); }},
+      {"abs", abs},
+      {"sigmoid", sigmoid},
+      {"softplus", softplus},
+      {"silu", silu},
+      {"gelu", gelu},
+      {"gelu_tanh", gelu_tanh},
+      {"tanh", tanh},
+      {"exp", exp},
+      {"sign", sign},
+  };
+  for (const Row& row : rows)
+    for (const DType dtype : {kFloat32, kFloat64})
+      for (int64_t n = 1; n <= 130; n += n < 70 ? 1 : 7) {
+        Values v;
+        for (int64_t i = 0; i < n; ++i) v.push_back(0.25 + double(i % 7) / 8);
+        const Values clean = row.op(from_vector(v, {n}, dtype)).to_vector();
+        int wrong = 0;
+        for (int64_t at = 0; at < n; ++at) {
+          Values poisoned = v;
+          poisoned[std::size_t(at)] = kNaN;
+          const Tensor x = from_vector(poisoned, {n}, dtype).set_requires_grad(true);
+          const Tensor y = row.op(x);
+          const Values found = y.to_vector();
+          for (int64_t i = 0; i < n; ++i)
+            wrong += i == at ? !std::isnan(found[std::size_t(i)])
+                             : found[std::size_t(i)] != clean[std::size_t(i)];
+          if (!y.requires_grad()) continue;
+          // From x, and from what arrives.
+          const Values dx = grad(sum(y), {x})[0].to_vector();
+          const Tensor fine = from_vector(v, {n}, dtype).set_requires_grad(true);
+          const Values dy = grad(row.op(fine), {fine}, x.detach())[0].to_vector();
+          for (int64_t i = 0; i < n; ++i) {
+            wrong += std::isnan(dx[std::size_t(i)]) != (i == at && !row.slope_is_constant);
+            wrong += std::isnan(dy[std::size_t(i)]) != (i == at);
+          }
+        }
+        CHECK_MESSAGE(wrong == 0, row.name, ", ", n, " elements");
+      }
+}
+
+TEST_CASE(
+    "equal operands of maximum and minimum share the gradient, half each, at every place "
+    "(pytorch/pytorch#56734, pytorch/pytorch PR#43519, tinygrad/tinygrad PR#229)") {
+  for (const DType dtype : {kFloat32, kFloat64})
+    for (const int64_t n : kSizes)
+      for (int64_t at = 0; at < n; ++at)
+        for (const double tie : {2.0, 0.0, -0.0, kInf}) {
+          Values left, right;
+          for (int64_t i = 0; i < n; ++i) {
+            left.push_back(i == at ? tie : double(i % 2) - 1);
+            right.push_back(i == at ? std::abs(tie) : double((i + 1) % 2) - 1);
+          }
+          const Tensor a = from_vector(left, {n}, dtype).set_requires_grad(true);
+          const Tensor b = from_vector(right, {n}, dtype).set_requires_grad(true);
+          const TensorList up = grad(sum(maximum(a, b)), {a, b}),
+                           down = grad(sum(minimum(a, b)), {a, b});
+          int wrong = 0;
+          for (int64_t i = 0; i < n; ++i) {
+            const auto k = std::size_t(i);
+            const double share = i == at ? 0.5 : left[k] > right[k];
+            wrong += up[0].to_vector()[k] != share || up[1].to_vector()[k] != 1 - share;
+            wrong += down[0].to_vector()[k] != 1 - share || down[1].to_vector()[k] != share;
+          }
+          CHECK(wrong == 0);
+        }
+  // One tensor twice: all of it.
+  const Tensor x = normal({33}, 1).set_requires_grad(true);
+  CHECK(grad(sum(maximum(x, x)), {x})[0].to_vector() == Values(33, 1));
+}
+
+TEST_CASE("the derivative of abs at 0 is 0 (pytorch/pytorch#2421, HIPS/autograd#151)") {
+  for (const DType dtype : {kFloat32, kFloat64})
+    for (const int64_t n : kSizes)
+      for (int64_t at = 0; at < n; ++at) {
+        Values v;
+        for (int64_t i = 0; i < n; ++i)
+          v.push_back(i == at ? (i % 2 ? -0.0 : 0.0) : double(i % 3) - 1.5);
+        const Tensor x = from_vector(v, {n}, dtype).set_requires_grad(true);
+        const Values dx = grad(sum(abs(x)), {x})[0].to_vector();
+        for (int64_t i = 0; i < n; ++i)
+          CHECK(dx[std::size_t(i)] == (i == at ? 0 : v[std::size_t(i)] > 0 ? 1 : -1));
+      }
+}

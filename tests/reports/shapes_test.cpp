@@ -24,6 +24,14 @@ const Binary kBinary[] = {
      [](double a, double b) { return -a / b / b; }},
     {"equal", equal, [](double a, double b) { return double(a == b); }, nullptr, nullptr},
     {"greater", greater, [](double a, double b) { return double(a > b); }, nullptr, nullptr},
+    {"less", less, [](double a, double b) { return double(a < b); }, nullptr, nullptr},
+    {"not_equal", not_equal, [](double a, double b) { return double(a != b); }, nullptr, nullptr},
+    {"maximum", maximum, [](double a, double b) { return std::max(a, b); },
+     [](double a, double b) { return a == b ? 0.5 : a > b; },
+     [](double a, double b) { return a == b ? 0.5 : a < b; }},
+    {"minimum", minimum, [](double a, double b) { return std::min(a, b); },
+     [](double a, double b) { return a == b ? 0.5 : a < b; },
+     [](double a, double b) { return a == b ? 0.5 : a > b; }},
 };
 
 // The shape of both by the rule: sizes from the last must be equal, or one of them 1. False if the

@@ -16,7 +16,10 @@ struct InPlace {
 const InPlace kInPlace[] = {
     {"add_", [](const Tensor& x) { add_(x, ones_like(x)); }},
     {"mul_", [](const Tensor& x) { mul_(x, 3); }},
+    {"mul_", [](const Tensor& x) { mul_(x, full_like(x, {}, 3)); }},
     {"copy_", [](const Tensor& x) { copy_(x, full_like(x, x.shape(), 7)); }},
+    {"fill_", [](const Tensor& x) { fill_(x, 7); }},
+    {"zero_", [](const Tensor& x) { zero_(x); }},
 };
 
 struct View {
