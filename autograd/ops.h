@@ -208,9 +208,28 @@ Tensor gelu_tanh(const Tensor& x);  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 // x / sqrt(mean(x^2) + eps) * weight over the last dimension; weight (C)
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
-// Mean over the rows with target != ignore_index of -log softmax(logits)[target]; ().
-// logits (..., V), targets (...) int64. No such row: 0 with zero gradients.
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index = -100);
+
+// Losses: () for the mean or the sum, or the shape of what was compared for kNone.
+enum class Reduction { kMean, kSum, kNone };
+struct CrossEntropyOptions {
+  int64_t ignore_index = -100;  // rows with this target do not count; it may lie anywhere
+  double label_smoothing = 0;   // e: the target is 1 - e of its class and e / V of every class
+  Reduction reduction = Reduction::kMean;
+};
+// -log softmax(logits)[target] for each row, logits (..., V), targets (...) int64. The mean is over
+// the rows that count; of none it is 0, with zero gradients. Fused.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options = {});
+// -log_probs[target], otherwise the same.
+Tensor nll_loss(const Tensor& log_probs, const Tensor& targets,
+                Reduction reduction = Reduction::kMean, int64_t ignore_index = -100);
+// (x - y)^2, of one shape.
+Tensor mse_loss(const Tensor& x, const Tensor& y, Reduction reduction = Reduction::kMean);
+// -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), finite for every finite logit x.
+Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
+                                        Reduction reduction = Reduction::kMean);
+// q (log q - log_p), 0 where q is 0. The divergence of N distributions' mean is kSum's / N.
+Tensor kl_div(const Tensor& log_p, const Tensor& q, Reduction reduction = Reduction::kMean);
 
 // Which pairs of a head's elements RoPE turns: (i, i + D/2), or (2i, 2i + 1).
 enum class RopeLayout { kHalves, kAdjacent };
@@ -274,7 +293,8 @@ Tensor gelu(const Tensor& x);
 Tensor gelu_tanh(const Tensor& x);
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets, int64_t ignore_index = -100);
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
+                     const CrossEntropyOptions& options = {});
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options);
 // mask is added to the scaled scores; it broadcasts to (B, H, T, T). -inf hides a key: the query
 // does not read it, even if it is NaN (nor, in XSA, its own value); a query that sees none gives 0.

@@ -26,19 +26,9 @@ Windows windows_of(const char* op, const Shape& images, Size2d kernel, const Con
   CHECK_ARG(reach.h <= padded.h && reach.w <= padded.w, op, ": the kernel reaches over (", reach.h,
             ", ", reach.w, ") elements, more than the (", padded.h, ", ", padded.w, ") of x ",
             images, " with its padding; take a smaller kernel or more padding");
-  return {.C = C,
-          .H = H,
-          .W = W,
-          .kh = kernel.h,
-          .kw = kernel.w,
-          .OH = (padded.h - reach.h) / o.stride.h + 1,
-          .OW = (padded.w - reach.w) / o.stride.w + 1,
-          .sh = o.stride.h,
-          .sw = o.stride.w,
-          .ph = o.padding.h,
-          .pw = o.padding.w,
-          .dh = o.dilation.h,
-          .dw = o.dilation.w};
+  const Size2d out{(padded.h - reach.h) / o.stride.h + 1, (padded.w - reach.w) / o.stride.w + 1};
+  return {C,          H,          W,           kernel.h,    kernel.w,     out.h,       out.w,
+          o.stride.h, o.stride.w, o.padding.h, o.padding.w, o.dilation.h, o.dilation.w};
 }
 
 void check_images(const char* op, const Tensor& x) {

@@ -46,6 +46,17 @@ void unfold2d(T* y, const T* x, int64_t N, Windows w) {
 }
 INSTANTIATE(unfold2d);
 
+// to[k step] += from[k]
+template <class T>
+static void add(T* to, int64_t step, const T* from, int64_t n) {
+  if (step == 1) {
+#pragma omp simd
+    for (int64_t k = 0; k < n; ++k) to[k] += from[k];
+  } else {
+    for (int64_t k = 0; k < n; ++k) to[k * step] += from[k];
+  }
+}
+
 template <class T>
 void fold2d(T* x, const T* y, int64_t N, Windows w) {
   parallel_for(N * w.C * w.H, row_grain(w.W * w.kh * w.kw), [=](int64_t begin, int64_t end) {
@@ -59,7 +70,8 @@ void fold2d(T* x, const T* y, int64_t N, Windows w) {
           const int64_t shift = j * w.dw - w.pw;
           const Inside q(w.W, w.OW, w.sw, shift);
           const T* from = y + (((r / w.H * w.kh + i) * w.kw + j) * w.OH + p) * w.OW;
-          for (int64_t k = q.begin; k < q.end; ++k) to[k * w.sw + shift] += from[k];
+          if (q.begin < q.end)
+            add(to + (q.begin * w.sw + shift), w.sw, from + q.begin, q.end - q.begin);
         }
       }
     }

@@ -351,6 +351,11 @@ std::vector<OpRow> pool_rows() {
        "max_pool2d: padding may be half of the kernel at most, else a window has no elements; got "
        "padding (1, 1), kernel (3, 1)"},
       {[] {
+         max_pool2d(ones({1, 1, 4, 4}), {1, 3}, 1, 1);
+       },
+       "max_pool2d: padding may be half of the kernel at most, else a window has no elements; got "
+       "padding (1, 1), kernel (1, 3)"},
+      {[] {
          max_pool2d(ones({1, 1, 0, 4}), 2, 1, 1);
        },
        "max_pool2d: the largest of no elements is undefined; got x (1, 1, 0, 4)"}};

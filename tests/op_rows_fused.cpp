@@ -1,4 +1,4 @@
-// The rows of the fused row ops: softmax, gelu, gelu_tanh, layer_norm, rms_norm, cross_entropy
+// The rows of the fused row ops: softmax, gelu, gelu_tanh, layer_norm, rms_norm
 // (tests/op_table.h). The reference is plain::NAME in float64. The bounds are those of the kernels'
 // own tests (tests/kernels/NAME_test.cpp), written in ops.
 #include <cmath>
@@ -80,57 +80,6 @@ TensorList rms_norm_gauge(const Call& call) {
           sum_to((33 + e + 2) * dy * h, w.shape())};
 }
 
-// Row n has the target 5 n + 2 mod V, or -100 where n mod 3 is 1.
-std::vector<double> targets_of(const Tensor& logits, bool ignore) {
-  std::vector<double> targets;
-  const int64_t V = logits.size(-1);
-  for (int64_t n = 0; n < logits.numel() / V; ++n)
-    targets.push_back(ignore && n % 3 == 1 ? -100.0 : double((5 * n + 2) % V));
-  return targets;
-}
-Tensor targets_for(const Tensor& logits, bool ignore) {
-  return from_vector(targets_of(logits, ignore), mean(logits.detach(), -1).shape(), kInt64);
-}
-
-// log S errs by sum_v p_v |x_v - m| + 2 + c_sum; the rest in double until the last
-// rounding.
-TensorList cross_entropy_gauge(const Call& call, bool ignore) {
-  const Tensor x = call.x[0].detach(), p = softmax(x);
-  const std::vector<double> targets = targets_of(x, ignore);
-  std::vector<double> counts, onehot;
-  double count = 0;
-  for (double target : targets) {
-    counts.push_back(target >= 0), count += target >= 0;
-    for (int64_t v = 0; v < x.size(-1); ++v) onehot.push_back(double(v) == target);
-  }
-  count = std::max(count, 1.0);
-  Shape rows = x.shape();
-  rows[-1] = 1;
-  const Tensor counted = from_vector(counts, rows, kFloat64);
-  const Tensor log_sum = sum(p * (amax(x, -1, true) - x), -1, true) + (2 + sum_bound(x));
-  if (!call.dy.defined()) return {sum(counted * (log_sum + 1.0)) / count + 2.0 * magnitude(call.y)};
-  const Tensor is_target = from_vector(onehot, x.shape(), kFloat64);
-  const Tensor terms = p * (log_sum - 2.0 * log(p) + 8.0) + 2.0 * (p + is_target);
-  return {magnitude(call.dy) / count * counted * terms};
-}
-
-OpRow cross_entropy_row(const std::string& name, bool ignore) {
-  return {.name = name,
-          .op = [=](L x) { return cross_entropy(x[0], targets_for(x[0], ignore)); },
-          .samples = {{in({4, 5})},
-                      {in({7})},
-                      {in({2, 3, 4}, -3, 3)},
-                      {in({5, 1})},
-                      {in({0, 3})},
-                      {in({3, 17}, -5, 5)},
-                      {in({33, 96}, -4, 4)},
-                      {in({65, 129}, 100, 108)}},
-          .y = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
-          .dx = [=](const Call& call) { return cross_entropy_gauge(call, ignore); },
-          .reference = [=](L x) { return plain::cross_entropy(x[0], targets_for(x[0], ignore)); },
-          .no_dtypes = "the targets' shape is that of a mean"};
-}
-
 std::vector<Sample> rows_of(double low, double high) {
   return {{in({3, 5}, low, high)},   {in({4}, low, high)},      {in({2, 1, 3}, low, high)},
           {in({5, 1}, low, high)},   {in({0, 4}, low, high)},   {in({2, 3, 2, 3}, low, high)},
@@ -183,42 +132,9 @@ std::vector<ErrorSample> layer_norm_errors() {
   };
 }
 
-std::vector<ErrorSample> cross_entropy_errors() {
-  const auto with_target = [](double target) {
-    return [=] { cross_entropy(f64({2, 6}), from_vector({1, target}, {2}, kInt64), -1); };
-  };
-  const std::string range = "; wanted a class in [0, 6) or ignore_index = -1";
-  return {
-      {with_target(6), "cross_entropy: target of row 1 is 6" + range},
-      {with_target(-4), "cross_entropy: target of row 1 is -4" + range},
-      {with_target(-1481), "cross_entropy: target of row 1 is -1481" + range},
-      {[] {
-         cross_entropy(f64({2, 6}), int_ones({3}));
-       },
-       "cross_entropy: targets must have the shape of logits without its last dimension; got "
-       "logits (2, 6), targets (3)"},
-      {[] {
-         cross_entropy(f64({2, 6}), f64({2}));
-       },
-       "cross_entropy: targets must be int64; got float64"},
-      {[] {
-         cross_entropy(f64({2, 0}), int_ones({2}));
-       },
-       "cross_entropy: logits must have a last dimension of at least 1; got logits (2, 0)"},
-  };
-}
-
 }  // namespace
 
 std::vector<OpRow> rows_fused() {
-  OpRow loss = cross_entropy_row("cross_entropy", false);
-  loss.errors = cross_entropy_errors();
-  OpRow ignoring = cross_entropy_row("cross_entropy ignoring rows", true);
-  ignoring.errors = {
-      {[] {
-         cross_entropy(f64({2, 3}), from_vector({-100, 3}, {2}, kInt64));
-       },
-       "cross_entropy: target of row 1 is 3; wanted a class in [0, 3) or ignore_index = -100"}};
   const auto float_only = [](const std::string& kernel) {
     return kernel + ": wanted float32 or float64; got int64";
   };
@@ -351,8 +267,6 @@ std::vector<OpRow> rows_fused() {
            [](int64_t n) {
              return Sample{in({3, n}), in({n}, 0.5, 1)};
            }},
-      loss,
-      ignoring,
   };
 }
 

@@ -279,6 +279,8 @@ static std::vector<OpRow> rows_of_elements() {
                               {{1, 1}, {3, 4}, {2, 3, 2}, {0, 3}, {3, 0}, {2, 17}, {33, 129}});
   OpRow add_first = scatter_add_row("scatter_add along the first dimension", 0, 1, 1,
                                     {{5}, {3, 4}, {2, 3, 4}, {1, 2}, {65, 31}});
+  OpRow add_one =
+      scatter_add_row("scatter_add of one to each line", 1, -2, 0, {{4, 3}, {2, 3, 3}, {127, 3}});
   add.errors = {{[] {
                    scatter_add(ones({2, 3}), 1, tensor({{0, 1}, {1, 3}}, kInt64), ones({2, 2}));
                  },
@@ -303,11 +305,12 @@ static std::vector<OpRow> rows_of_elements() {
                  },
                  "scatter_add: src must be float32 and at least as large as index in each "
                  "dimension; got float64 (2, 2), index (2, 2)"}};
-  add_first.errors = {{[] {
-                         scatter_add(ones({2, 3}), -3, zeros({2, 2}, kInt64), ones({2, 2}));
-                       },
-                       "scatter_add: dimension -3 is outside [-2, 2) of shape (2, 3)"}};
-  return {last, first, one, add, add_first};
+  add_first.errors =
+      add_one.errors = {{[] {
+                           scatter_add(ones({2, 3}), -3, zeros({2, 2}, kInt64), ones({2, 2}));
+                         },
+                         "scatter_add: dimension -3 is outside [-2, 2) of shape (2, 3)"}};
+  return {last, first, one, add, add_first, add_one};
 }
 
 // take_along: the index of one line serves all, or the other way round.

@@ -9,7 +9,7 @@ std::vector<OpRow> all_rows() {
   std::vector<OpRow> all;
   for (auto rows : {rows_elementwise, rows_choice, rows_activation, rows_inplace, rows_reduce,
                     rows_reduce_choices, rows_shape, rows_join, rows_index, rows_fused,
-                    rows_products, rows_attention, rows_optim, rows_conv})
+                    rows_products, rows_attention, rows_optim, rows_conv, rows_loss})
     for (OpRow& row : rows()) all.push_back(std::move(row));
   return all;
 }

@@ -112,6 +112,7 @@ std::vector<OpRow> rows_products();
 std::vector<OpRow> rows_attention();
 std::vector<OpRow> rows_optim();
 std::vector<OpRow> rows_conv();
+std::vector<OpRow> rows_loss();
 std::vector<OpRow> all_rows();
 
 }  // namespace pellucid

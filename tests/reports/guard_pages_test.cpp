@@ -186,8 +186,10 @@ TEST_CASE_TEMPLATE("guard pages: loss, rows of a table (ggml-org/llama.cpp PR#31
       T *loss = m.out(1), *lse = m.out(2 * N);
       const T* x = m.in(N * C, -9, 9);
       const int64_t* targets = m.ids(N, C);
-      cpu::cross_entropy_forward<T>(loss, m.template out<double>(N), lse, x, targets, N, C, -1, N);
-      cpu::cross_entropy_backward<T>(m.out(N * C), m.in(1), x, targets, lse, N, C, -1, N);
+      cpu::cross_entropy_forward<T>(loss, m.template out<double>(N), lse, x, targets, N, C, -1, 0.1,
+                                    double(N));
+      cpu::cross_entropy_backward<T>(m.out(N * C), m.in(1), x, targets, lse, N, C, -1, 0.1,
+                                     double(N));
     });
     check<T>("embedding", rows_n, length, [](Memory<T>& m, int64_t N, int64_t C) {
       const int64_t* ids = m.ids(N, 5);

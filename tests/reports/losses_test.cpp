@@ -19,7 +19,7 @@ TEST_CASE(
             targets[std::size_t(at)] = bad;
             const Tensor logits = normal({N, V}, 1).set_requires_grad(true);
             const std::string error =
-                error_of([&] { cross_entropy(logits, ids_of(targets), {ignore}); });
+                error_of([&] { cross_entropy(logits, ids_of(targets), {.ignore_index = ignore}); });
             const bool good = error.rfind("cross_entropy: ", 0) == 0 &&
                               error.find(" " + std::to_string(at) + " ") != std::string::npos &&
                               error.find(std::to_string(bad)) != std::string::npos &&
@@ -40,7 +40,8 @@ TEST_CASE(
           // Whatever the logits hold: they are not read.
           for (const double value : {1.0, kNaN, kInf, -kInf}) {
             const Tensor logits = full(shape, value, dtype).set_requires_grad(true);
-            const Tensor loss = cross_entropy(logits, full(rows, double(ignore), kInt64), {ignore});
+            const Tensor loss =
+                cross_entropy(logits, full(rows, double(ignore), kInt64), {.ignore_index = ignore});
             CHECK(same_bits(loss.item(), 0));
             loss.backward();
             for (double g : logits.grad().to_vector()) CHECK(g == 0);
