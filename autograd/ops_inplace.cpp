@@ -48,13 +48,14 @@ Tensor copy_(const Tensor& x, const Tensor& y) {
 }
 
 // The gradient ends here: 0, by a choice, for inf * 0 is not 0.
-Tensor fill_(const Tensor& x, double value) {
-  check_in_place("fill_", x);
-  LAUNCH_ANY(x, copy, x, expanded(number_like("fill_", x, value), x.shape()));
-  return record("fill_", x, {x}, [](const Tensor& dy) {
+static Tensor filled(const char* op, const Tensor& x, double value) {
+  check_in_place(op, x);
+  LAUNCH_ANY(x, copy, x, expanded(number_like(op, x, value), x.shape()));
+  return record(op, x, {x}, [](const Tensor& dy) {
     return TensorList{where(full({}, 0, kBool, dy.device()), dy, full_like(dy, {}, 0))};
   });
 }
-Tensor zero_(const Tensor& x) { return fill_(x, 0); }
+Tensor fill_(const Tensor& x, double value) { return filled("fill_", x, value); }
+Tensor zero_(const Tensor& x) { return filled("zero_", x, 0); }
 
 }  // namespace pellucid

@@ -133,7 +133,7 @@ static std::vector<OpRow> rows_copy_fill() {
        .y = exact(),
        .dx = exact(),
        .reference = by_loop([](double x) { return x; }),
-       .errors = refusals("fill_", zero_),
+       .errors = refusals("zero_", zero_),
        .lanes = Lanes::kEach,
        .no_dtypes = "the copy is made by mul"},
   };

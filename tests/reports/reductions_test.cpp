@@ -9,14 +9,14 @@ namespace {
 
 const int64_t kSizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65, 130};
 
-struct Reduction {
+struct Reducer {
   std::string name;
   Tensor (*op)(const Tensor& x, const Dims& dims, bool keepdim);
   double of_nothing;  // NaN too; kRefused: an error
   bool differentiable = true;
 };
 constexpr double kRefused = 1e300;
-const Reduction kReductions[] = {
+const Reducer kReductions[] = {
     {"sum", sum, 0},
     {"mean", mean, kNaN},
     {"prod", prod, 1},
@@ -73,7 +73,7 @@ TEST_CASE(
   for (const DType dtype : {kFloat32, kFloat64})
     for (const Shape& shape : some_shapes()) {
       const Tensor x = ones(shape, dtype);
-      for (const Reduction& r : kReductions) {
+      for (const Reducer& r : kReductions) {
         INFO(r.name, " of ", shape);
         for (int dim = 0; dim < shape.dim(); ++dim)
           for (const bool keepdim : {false, true}) {
@@ -123,7 +123,7 @@ TEST_CASE(
         Values v;
         for (int64_t i = 0; i < shape.numel(); ++i) v.push_back(0.7 + 0.37 * double(i * 5 % 7));
         const Tensor x = from_vector(v, shape, kFloat64).set_requires_grad(true);
-        for (const Reduction& r : kReductions) {
+        for (const Reducer& r : kReductions) {
           if (!r.differentiable) continue;
           INFO(r.name, " of ", shape, " over ", dim);
           const bool flat = shape[dim] == 1 && (r.name[0] == 'v' || r.name[1] == 't');
