@@ -1,6 +1,6 @@
 // The tape drawn: the list, the text for Graphviz, and the page. PELLUCID_DRAW=FOLDER keeps what
 // the last case draws there, to be looked at.
-#include "tutorials/demos/graph_page.h"
+#include "tutorials/draw/graph_page.h"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "autograd/ops.h"
 #include "nn/gpt.h"
-#include "tutorials/demos/layered.h"
+#include "tutorials/draw/layered.h"
 
 using namespace pellucid;
 namespace fs = std::filesystem;

@@ -1,11 +1,11 @@
-#include "tutorials/demos/graph_page.h"
+#include "tutorials/draw/graph_page.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 #include <sstream>
 
-#include "tutorials/demos/layered.h"
+#include "tutorials/draw/layered.h"
 
 namespace pellucid {
 namespace {

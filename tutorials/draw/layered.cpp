@@ -1,4 +1,4 @@
-#include "tutorials/demos/layered.h"
+#include "tutorials/draw/layered.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tutorials/demos/graph_list.h"
+#include "tutorials/draw/graph_list.h"
 
 #include <algorithm>
 #include <iomanip>

@@ -6,7 +6,7 @@
 #pragma once
 #include <string>
 
-#include "tutorials/demos/graph_list.h"
+#include "tutorials/draw/graph_list.h"
 
 namespace pellucid {
 
