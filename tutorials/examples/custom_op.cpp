@@ -1,4 +1,4 @@
-// An op of your own: x^3, with a kernel and a backward, and its check.
+// An op of your own, in fifteen lines: x^3, with a kernel and a backward, and its check.
 #include <iostream>
 
 #include "autograd/gradcheck.h"
@@ -10,14 +10,12 @@ Tensor cube(const Tensor& x) {
   double *to = y.data<double>(), *from = x.data<double>();
   for (int64_t i = 0; i < x.numel(); ++i) to[i] = from[i] * from[i] * from[i];
   // dx = 3 x^2 dy. Written in ops, so that it can be differentiated again.
-  return record("cube", y, {x}, [x = SavedTensor(x)](const Tensor& dy) {
-    return TensorList{dy * 3.0 * x() * x()};
-  });
+  const auto dx = [x = SavedTensor(x)](const Tensor& dy) { return TensorList{3 * dy * x() * x()}; };
+  return record("cube", y, {x}, dx);
 }
 
 int main() {
-  const auto f = [](const TensorList& in) { return cube(in[0]); };
-  const GradcheckResult result = gradcheck(f, {random_leaf({3, 4}, 1)});
-  std::cout << result.message() << "\n";
-  return result ? 0 : 1;
+  const auto r = gradcheck([](const TensorList& x) { return cube(x[0]); }, {random_leaf({9}, 1)});
+  std::cout << r.message() << "\n";
+  return r ? 0 : 1;
 }
