@@ -69,7 +69,7 @@ for kind in address,undefined thread; do
   rm -rf "$build/reports"
   mkdir -p "$build/reports"
   without=$(printf '%s\n' "$left_out" | sed -n "s/^\([^ ]*\) .*${kind}[ :].*/^\1\$/p" | paste -s -d '|' -)
-  export ASAN_OPTIONS="detect_leaks=$leaks:allocator_may_return_null=1:detect_stack_use_after_return=1:log_path=$build/reports/address"
+  export ASAN_OPTIONS="detect_leaks=$leaks:allocator_may_return_null=1:log_path=$build/reports/address"
   export UBSAN_OPTIONS="print_stacktrace=1:log_path=$build/reports/undefined"
   export TSAN_OPTIONS="second_deadlock_stack=1:allocator_may_return_null=1:log_path=$build/reports/thread"
   began=$(date +%s)

@@ -27,6 +27,13 @@ void check_refused(const Ended& ended, const std::string& feature) {
                          "everywhere.\n");
 }
 
+// The emulator has no room for a sanitizer's shadow memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 }  // namespace
 
 #if defined(__x86_64__)
@@ -38,8 +45,8 @@ TEST_CASE("a program built for instructions that this CPU lacks" *
 }
 
 TEST_CASE("the program itself on an older CPU" *
-          doctest::skip(access(kEmulator, X_OK) != 0 || !built_for_avx()) *
-          doctest::description("needs qemu-user, and a build for AVX")) {
+          doctest::skip(access(kEmulator, X_OK) != 0 || !built_for_avx() || kSanitized) *
+          doctest::description("needs qemu-user, and a build for AVX without a sanitizer")) {
   check_refused(run({"-cpu", "Nehalem", PELLUCID_PROGRAM, "doctor"}, {.program = kEmulator}),
                 "avx");
   // Tests are programs too.
