@@ -46,7 +46,7 @@ static void check(int64_t N, int64_t V, int64_t C, int64_t skew) {
     set_num_threads(threads);
     std::vector<T> again(V * C, T(-7));
     cpu::scatter_add_rows<T>(again.data(), x.data(), ids.data(), N, C, V);
-    CHECK(std::memcmp(again.data(), y.data(), V * C * sizeof(T)) == 0);
+    CHECK((again.empty() || std::memcmp(again.data(), y.data(), V * C * sizeof(T)) == 0));
     cpu::embedding<T>(gathered.data(), y.data(), ids.data(), N, C);
     bool same = true;
     for (int64_t n = 0; n < N; ++n)

@@ -54,8 +54,8 @@ template <class T>
 Bordered<T> normal(int64_t n, uint32_t seed, double mean = 0, double deviation = 1) {
   Bordered<T> x(n);
   std::mt19937 rng(seed);
-  std::normal_distribution<double> distribution(mean, deviation);
-  for (int64_t i = 0; i < n; ++i) x[i] = T(distribution(rng));
+  std::normal_distribution<double> distribution;
+  for (int64_t i = 0; i < n; ++i) x[i] = T(mean + deviation * distribution(rng));
   return x;
 }
 
