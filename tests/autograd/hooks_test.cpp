@@ -241,3 +241,15 @@ TEST_CASE("hooks leave no node and no memory behind") {
   CHECK(Node::alive == nodes);
   CHECK(memory_stats().blocks_in_use == blocks);
 }
+
+TEST_CASE("retain_grad: a .grad of its own, contiguous, that an optimizer may write to") {
+  const Tensor x = ones({3}).set_requires_grad(true), w = ones({3}).set_requires_grad(true);
+  const Tensor y = x * 2.0, z = y + w;  // add hands the same gradient on to both
+  retain_grad(y);
+  retain_grad(z);
+  sum(z).backward();  // whose gradient is one number, expanded
+  CHECK(z.grad().is_contiguous());
+  fill_(y.grad(), 7);
+  CHECK(z.grad().to_vector() == std::vector<double>{1, 1, 1});
+  CHECK(y.grad().to_vector() == std::vector<double>{7, 7, 7});
+}
