@@ -245,3 +245,12 @@ TEST_CASE("a .grad that the user has put there is added to, never written") {
   sum(x * 3.0).backward();
   CHECK(values(x.grad()) == Values{3, 3});
 }
+
+TEST_CASE("without create_graph a gradient has no history, whatever the seed has") {
+  const Tensor x = leaf({1, 2}), seed = leaf({3, 4});
+  const Tensor dx = grad(x + 1.0, {x}, seed)[0];
+  CHECK(values(dx) == Values{3, 4});
+  CHECK(!dx.requires_grad());
+  const Tensor again = grad(x + 1.0, {x}, seed, {.create_graph = true})[0];
+  CHECK(values(grad(sum(again * again), {seed})[0]) == Values{6, 8});
+}
