@@ -110,7 +110,8 @@ Tensor repeat(const Tensor& x, const Shape& counts) {
     sizes[d] *= counts[d];
     y = reshape(y, sizes);
   }
-  return y.dim() > 0 && &y.storage() == &x.storage() ? cat({y}) : y;  // a copy, never a view
+  if (&y.storage() != &x.storage()) return y;
+  return reshape(cat({reshape(y, {-1})}), sizes);  // a copy, never a view
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value) {

@@ -136,3 +136,9 @@ TEST_CASE("masked_fill selects: what is under the mask vanishes, NaN too") {
   CHECK(masked_fill(arange(3), from_vector({0, 1, 0}, {3}, kBool), 9).to_vector() ==
         Values{0, 9, 2});
 }
+
+TEST_CASE("repeat copies, a tensor of no dimensions too") {
+  const Tensor x = scalar(3), y = repeat(x, {});
+  CHECK(y.shape() == Shape{});
+  CHECK(&y.storage() != &x.storage());
+}
