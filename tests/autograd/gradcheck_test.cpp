@@ -270,3 +270,10 @@ TEST_CASE("an input is restored when the function throws") {
         }) == "on purpose");
   CHECK(x.to_vector() == before);
 }
+
+TEST_CASE("an input may be undefined, in second order too") {
+  const Tensor x = random_leaf({2, 3}, 1), w = random_leaf({4, 3}, 2);
+  const auto f = [](L in) { return linear(in[0], in[1], in[2]); };
+  CHECK(gradcheck(f, {x, w, Tensor()}));
+  CHECK(gradgradcheck(f, {x, w, Tensor()}));
+}
