@@ -225,3 +225,9 @@ TEST_CASE("dropout: its mask again in backward, bits kept for p = 0, zeros for p
   Generator a{7}, b{7};
   CHECK(dropout(transpose(t, 0, 1), 0.5, a).to_vector() == dropout(again, 0.5, b).to_vector());
 }
+
+TEST_CASE("pow: a^0 is 1 for every a, so its gradient for a is 0, at NaN too") {
+  const Tensor a = from_vector({NAN, HUGE_VAL, 0, 2}, {4}).set_requires_grad(true);
+  CHECK(pow(a, 0).to_vector() == std::vector<double>{1, 1, 1, 1});
+  CHECK(grad(pow(a, 0), {a}, ones({4}))[0].to_vector() == std::vector<double>{0, 0, 0, 0});
+}
