@@ -60,6 +60,22 @@ bool is_clean(const std::string& html) {
 
 }  // namespace
 
+TEST_CASE("the page: a module may be called as a number is, or as an op") {
+  const Tensor x = ones({2}).set_requires_grad(true), a = x * 1.0;
+  const auto boxes = [&](const char* module) {
+    Tensor y;
+    {
+      const NameScope scope(module);
+      y = exp(a);
+    }
+    const std::string html = to_html(y * 3.0);
+    return count(html.substr(0, html.find("<details")), "<rect");
+  };
+  CHECK(boxes("m") == 4);  // x, mul, m, mul
+  CHECK(boxes("0") == 4);
+  CHECK(boxes("3") == 4);
+}
+
 TEST_CASE("the list: each node after its inputs, with shapes, names and scopes") {
   const Tensor w = ones({3, 4}).set_requires_grad(true), free = ones({4}).set_requires_grad(true);
   Tensor y;

@@ -115,7 +115,7 @@ Box box_of(const GraphNode& node, const std::string& module) {
 // then lead forward, but for a module that is entered twice.
 std::string folded(const Page& page) {
   Drawing d;
-  std::map<std::string, std::size_t> box_of_module;
+  std::map<std::pair<std::string, std::size_t>, std::size_t> place_of;  // of a module, or a node
   std::vector<std::size_t> place(page.nodes.size());
   const auto visit = [&](bool sources) {
     for (std::size_t i = 0; i < page.nodes.size(); ++i) {
@@ -123,7 +123,7 @@ std::string folded(const Page& page) {
       const bool has_ops = !module.empty() && page.counts.at(module).ops > 0;
       if ((page.nodes[i].leaf && !has_ops) != sources) continue;
       const auto [at, first] =
-          box_of_module.emplace(module.empty() ? std::to_string(i) : module, d.boxes.size());
+          place_of.emplace(std::pair(module, module.empty() ? i : 0), d.boxes.size());
       if (first)
         d.boxes.push_back(module.empty() ? box_of(page.nodes[i], "")
                                          : Box{.title = module,
@@ -144,15 +144,15 @@ std::string folded(const Page& page) {
 // One box a node of the module, and one for each neighbour: what it reads, and what reads it.
 std::string opened(const Page& page, const std::string& module) {
   Drawing d;
-  std::map<std::string, std::size_t> outside;
+  std::map<std::pair<std::string, bool>, std::size_t> outside;  // an op may be called as a module
   std::map<std::size_t, std::size_t> place;
   const auto neighbour = [&](std::size_t i, const std::string& word) {
-    const std::string name = page.modules[i].empty() ? page.nodes[i].name : page.modules[i];
-    const auto [at, first] = outside.emplace(word + " " + name, d.boxes.size());
+    const bool alone = page.modules[i].empty();
+    const std::string name = alone ? page.nodes[i].name : page.modules[i];
+    const auto [at, first] = outside.emplace(std::pair(word + " " + name, alone), d.boxes.size());
     if (first)
-      d.boxes.push_back({.title = at->first,
-                         .kind = "outside",
-                         .target = page.modules[i].empty() ? "" : "#" + name});
+      d.boxes.push_back(
+          {.title = at->first.first, .kind = "outside", .target = alone ? "" : "#" + name});
     return at->second;
   };
   const auto is_inside = [&](std::size_t i) { return page.modules[i] == module; };
