@@ -57,7 +57,7 @@ void check_op(const char* name, const Tensor& y, const TensorList& inputs) {
     trace->given.add(x.impl() == y.impl() ? written : contents(x));
     if (x.defined()) shapes << " " << x.shape();
   }
-  if (!is_leaf(y)) y.impl()->autograd->grad_fn->trace = trace;
+  if (grad_enabled() && !is_leaf(y)) y.impl()->autograd->grad_fn->trace = trace;
   const std::string what = current_node() ? "" : made(y, trace->given);
   CHECK_ARG(what.empty(), name, " made ", what, "its result of shape ", y.shape(),
             ", from inputs of shape", shapes.str(), " without", lines_of(trace->stack));

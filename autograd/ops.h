@@ -86,7 +86,7 @@ Tensor sum(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor sum_to(const Tensor& x, const Shape& shape);  // sums what expand repeated
 Tensor mean(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // NaN if of none
 Tensor prod(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // 1 if of none
-// sum (x - mean)^2 / (n - correction), and its root (C++ owns the name std); NaN if n = correction
+// sum (x - mean)^2 / (n - correction), x / 0 if n <= correction; and its root (std is a namespace)
 Tensor var(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
 Tensor stddev(const Tensor& x, const Dims& dims = {}, bool keepdim = false, double correction = 1);
 // (sum |x|^p)^(1/p), p = 1, 2 or inf; its gradient is 0 where it is 0

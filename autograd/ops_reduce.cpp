@@ -157,21 +157,29 @@ Tensor min(const Tensor& x, int dim, bool keepdim) {
 
 // ---- Deviations and lengths.
 
-// A shift does not change it: a constant row is exactly 0 away from its first element.
-Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  const unsigned mask = floating_mask("var", x, dims);
+// x - its mean. A shift does not change it: a constant row is exactly 0 away from its first
+// element.
+static Tensor deviations(const Tensor& x, unsigned mask) {
   const Shape one = reduced_shape(x, mask, true);
   const double n = static_cast<double>(count(x, mask));
   const Tensor shifted = n > 0 ? x - alias(x, one, x.strides()) : x;
-  const Tensor d = shifted - summed(shifted, mask, one) / n;
-  return summed(d * d, mask, reduced_shape(x, mask, keepdim)) / std::max(0.0, n - correction);
+  return shifted - summed(shifted, mask, one) / n;
 }
 
-// Where the variance is 0, so is the gradient: sqrt gets a dy of 0 there.
+static double divisor(const Tensor& x, unsigned mask, double correction) {
+  return std::max(0.0, static_cast<double>(count(x, mask)) - correction);
+}
+
+Tensor var(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
+  const unsigned mask = floating_mask("var", x, dims);
+  const Tensor d = deviations(x, mask);
+  return summed(d * d, mask, reduced_shape(x, mask, keepdim)) / divisor(x, mask, correction);
+}
+
+// By norm, whose squares do not overflow, and whose gradient is 0 where it is 0.
 Tensor stddev(const Tensor& x, const Dims& dims, bool keepdim, double correction) {
-  floating_mask("stddev", x, dims);  // for an error in this name
-  const Tensor v = var(x, dims, keepdim, correction);
-  return where(equal(v, 0.0), full_like(x, {}, 0), sqrt(v));
+  const unsigned mask = floating_mask("stddev", x, dims);
+  return norm(deviations(x, mask), dims, keepdim) / std::sqrt(divisor(x, mask, correction));
 }
 
 // p = 2: scaled by the largest |x|, no square overflows. backward: dx = dy x / y, and 0 where y is

@@ -240,14 +240,17 @@ static Gauge var_gauge(const Dims& dims, double correction) {
     return TensorList{2.0 / v.divisor * dy * (t + mean(t, dims, true))};
   };
 }
-// s = sqrt(v) errs by half as much of itself, and a rounding; the gradient is dy c / (s divisor).
+// s = |c| / sqrt(divisor): of itself |c| errs by 4 roundings (see norm), the root and the quotient by
+// one each, and by sum |c| e / sum c^2 for the errors of c. The gradient is dy c / (s divisor): 5
+// roundings more, and those of s.
 static Gauge stddev_gauge(const Dims& dims, double correction) {
   return [=](const Call& call) {
     const Deviations v(call.x[0].detach(), dims, correction);
     const Tensor var = sum(v.c * v.c, dims, true) / v.divisor, s = sqrt(var);
-    const Tensor share = v.y / var / 2.0 + 1.0;
+    const Tensor c = magnitude(v.c);
+    const Tensor share = sum(c * v.e, dims, true) / sum(c * c, dims, true) + 6.01;
     if (!call.dy.defined()) return TensorList{reshape(share * s, call.y.shape())};
-    const Tensor t = (6.0 + share) * magnitude(v.c) + v.e;
+    const Tensor t = (5.0 + share) * c + v.e;
     const Tensor dy = magnitude(reshape(call.dy, v.y.shape()));
     return TensorList{dy / (s * v.divisor) * (t + mean(t, dims, true))};
   };

@@ -231,3 +231,11 @@ TEST_CASE("pow: a^0 is 1 for every a, so its gradient for a is 0, at NaN too") {
   CHECK(pow(a, 0).to_vector() == std::vector<double>{1, 1, 1, 1});
   CHECK(grad(pow(a, 0), {a}, ones({4}))[0].to_vector() == std::vector<double>{0, 0, 0, 0});
 }
+
+TEST_CASE("div: where a is 0 the gradient for a tiny b is 0, not inf * 0") {
+  for (const DType dtype : {kFloat32, kFloat64}) {
+    const Tensor a = scalar(0, dtype), b = scalar(dtype == kFloat32 ? 1e-42 : 1e-310, dtype);
+    b.set_requires_grad(true);
+    CHECK(grad(a / b, {b})[0].item() == 0);
+  }
+}

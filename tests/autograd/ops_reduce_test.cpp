@@ -291,3 +291,15 @@ TEST_CASE("a running sum does not stick: it is added in double") {
   CHECK(cumsum(from_vector({1, NAN, 2}, {3}), 0).at({0}) == 1);
   CHECK(std::isnan(cumsum(from_vector({1, NAN, 2}, {3}), 0).at({2})));
 }
+
+TEST_CASE("stddev of numbers whose squares overflow or vanish, with its gradient") {
+  for (const double size : {1e30, 1.0, 1e-30}) {
+    const Tensor x = (tensor({1, -1, 0}) * size).detach().set_requires_grad(true);  // float32
+    const Tensor s = stddev(x);
+    CHECK(s.item() / size == doctest::Approx(1).epsilon(1e-6));
+    s.backward();
+    CHECK(x.grad().at({0}) == doctest::Approx(0.5).epsilon(1e-6));
+    CHECK(x.grad().at({1}) == doctest::Approx(-0.5).epsilon(1e-6));
+    CHECK(std::abs(x.grad().at({2})) < 1e-6);
+  }
+}
