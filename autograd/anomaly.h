@@ -16,7 +16,7 @@
 
 namespace pellucid {
 
-enum class Anomaly { kOff, kNan, kNanOrInf };
+enum class Anomaly { kOff, kNan, kNanOrInf };  // what throws: nothing, a NaN, either
 
 struct AnomalyGuard {
   explicit AnomalyGuard(Anomaly what = Anomaly::kNanOrInf);  // kOff: an exception inside a guard

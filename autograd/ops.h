@@ -1,5 +1,8 @@
 // The catalogue of differentiable ops: one declaration, one line of maths and shapes each.
-// "..." is any number of leading dimensions. An argument that may be undefined is Tensor().
+// "..." is any number of leading dimensions. An argument that may be undefined is Tensor(), or {}.
+// Arithmetic wants float32 or float64, sums too: count what is true by sum(astype(x, kFloat32)).
+// Shapes, indices and comparisons take every dtype. Operands have one dtype; nothing is converted
+// but numbers. What does not fit is a std::invalid_argument that begins with the op's name.
 #pragma once
 #include "autograd/engine.h"
 #include "tensor/random.h"
@@ -26,7 +29,7 @@ Tensor erf(const Tensor& x);   // 2 / sqrt(pi) times the integral of e^(-t^2), 0
 // a^b, either may be a number; 1 for b = 0. The gradient for b is 0 where a is 0 and b >= 0.
 Tensor pow(const Tensor& a, const Tensor& b);
 Tensor abs(const Tensor& x);  // |x|; its gradient at 0 is 0
-// min(max(x, low), high), either may be infinite; NaN stays.
+// min(max(x, low), high), either may be infinite; NaN stays. On a bound the gradient is dy.
 Tensor clamp(const Tensor& x, double low, double high);
 // The larger, the smaller; NaN if either is. Equal a and b share the gradient, half each.
 Tensor maximum(const Tensor& a, const Tensor& b);
@@ -118,7 +121,7 @@ Tensor permute(const Tensor& x, const std::vector<int>& order);  // y.size(d) = 
 Tensor squeeze(const Tensor& x, int dim);                // drops a dimension of size 1; a view
 Tensor unsqueeze(const Tensor& x, int dim);              // adds a dimension of size 1; a view
 // Elements start, start + step, ... below end of one dimension; a view. Negative ones count from the
-// end, kEnd is the end.
+// end, kEnd is the end; one outside is an error, not cut to fit.
 constexpr int64_t kEnd = INT64_MAX;
 Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end, int64_t step = 1);
 Tensor select(const Tensor& x, int dim, int64_t index);  // one index of dim, which goes; a view
@@ -228,7 +231,7 @@ Tensor mse_loss(const Tensor& x, const Tensor& y, Reduction reduction = Reductio
 // -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x)), finite for every finite logit x.
 Tensor binary_cross_entropy_with_logits(const Tensor& logits, const Tensor& targets,
                                         Reduction reduction = Reduction::kMean);
-// q (log q - log_p), 0 where q is 0. The divergence of N distributions' mean is kSum's / N.
+// q (log q - log_p), 0 where q is 0. The mean divergence of N distributions is kSum's / N.
 Tensor kl_div(const Tensor& log_p, const Tensor& q, Reduction reduction = Reduction::kMean);
 
 // Which pairs of a head's elements RoPE turns: (i, i + D/2), or (2i, 2i + 1).
@@ -278,7 +281,7 @@ struct AdamWOptions {
   double grad_scale = 1;  // the gradient is multiplied by it first: clipping without a pass of its own
   int64_t step = 1;       // counted from 1, for the bias correction
 };
-// w, m, v change in place; g is read: all of one shape.
+// w, m, v change in place; g is read: all of one shape. kernels/adamw.h has the formula.
 void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
             const AdamWOptions& options);
 double grad_norm(const TensorList& grads);  // sqrt of the sum of all squares, without overflow

@@ -1,4 +1,4 @@
-// An op of your own, in fifteen lines: x^3, with a kernel and a backward, and its check.
+// An op of your own, x^3 of contiguous float64, in fifteen lines: kernel, backward and check.
 #include <iostream>
 
 #include "autograd/gradcheck.h"
