@@ -2,7 +2,8 @@
 // "..." is any number of leading dimensions. An argument that may be undefined is Tensor(), or {}.
 // Arithmetic wants float32 or float64, sums too: count what is true by sum(astype(x, kFloat32)).
 // Shapes, indices and comparisons take every dtype. Operands have one dtype; nothing is converted
-// but numbers. What does not fit is a std::invalid_argument that begins with the op's name.
+// but numbers. What does not fit is a std::invalid_argument that begins with the op's name (only an
+// undefined tensor is refused before an op knows of it).
 #pragma once
 #include "autograd/engine.h"
 #include "tensor/random.h"
