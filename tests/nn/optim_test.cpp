@@ -305,6 +305,54 @@ TEST_CASE("from its second step on, training takes no memory from the system and
             << memory_stats().system_allocations - first.system_allocations << std::endl;
 }
 
+TEST_CASE("graph_stats goes back to what it was: after backward, after the step, at the end") {
+  const GraphStats before = graph_stats();
+  const auto alive = [&] {
+    const GraphStats now = graph_stats();
+    return std::pair(now.nodes - before.nodes, now.saved_bytes - before.saved_bytes);
+  };
+  const std::pair<int64_t, int64_t> nothing{0, 0};
+  const Tensor ids = random_ids(3, 6, 7, 1);
+  for (const auto& [key, config] : tiny_configs()) {
+    INFO(key);
+    GPTConfig with_dropout = config;
+    with_dropout.dropout = 0.1;
+    {
+      GPT model(with_dropout, 1);
+      AdamW optimizer(decay_matrices(model.named_parameters(), 0.1));
+      CHECK(alive() == nothing);
+      for (int step = 0; step < 2; ++step) {
+        {
+          // Each weight that the loss reaches is a node of the graph.
+          const Tensor loss = model.loss(ids, ids);
+          CHECK(alive().first > int64_t(model.named_parameters().size()));
+          CHECK(alive().second > 0);
+          // backward lets go of what was saved; the nodes live as long as the loss.
+          loss.backward();
+          CHECK(alive().second == 0);
+        }
+        CHECK(alive() == nothing);
+        optimizer.clip_grad_norm(1);
+        optimizer.step(1e-3);
+        CHECK(alive() == nothing);
+        optimizer.zero_grad();
+        CHECK(alive() == nothing);
+      }
+      // A graph that backward never walks goes with its loss; so does one that outlives the model.
+      { const Tensor loss = model.loss(ids, ids); }
+      CHECK(alive() == nothing);
+    }
+    Tensor loss;
+    {
+      GPT model(with_dropout, 1);
+      loss = model.loss(ids, ids);
+    }
+    CHECK(alive().second > 0);
+    loss = {};
+    CHECK(alive() == nothing);
+  }
+}
+
 TEST_CASE("training gives the same bytes for 1, 2, 3 and 7 threads, dropout on") {
   GPTConfig config;
   config.vocab_size = 65, config.block_size = 67, config.n_layer = 2, config.n_head = 4;
