@@ -47,7 +47,7 @@ std::set<std::string> reports_in(const std::string& text) {
 }
 
 // How many reports the table names, each once.
-constexpr std::size_t kReports = 164;
+constexpr std::size_t kReports = 169;
 
 struct Row {
   std::string id, report, fault, held_by;
@@ -67,8 +67,8 @@ std::vector<Row> table() {
 
 TEST_CASE("the table has a line for each report, in order, none twice") {
   std::vector<std::string> wanted;
-  for (int i = 1; i <= 88; ++i)  // 63 and 80 to 85 are faults of CUDA kernels
-    if (i != 63 && (i < 80 || i > 85)) wanted.push_back((i < 10 ? "R0" : "R") + std::to_string(i));
+  for (int i = 1; i <= 88; ++i)  // 63 and 83 to 85 are faults of CUDA kernels
+    if (i != 63 && (i < 83 || i > 85)) wanted.push_back((i < 10 ? "R0" : "R") + std::to_string(i));
   std::vector<std::string> ids;
   std::set<std::string> reports;
   for (const Row& row : table()) {
