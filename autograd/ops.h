@@ -71,8 +71,8 @@ Tensor copy_(const Tensor& x, const Tensor& y);  // x <- y; y broadcasts to x
 Tensor fill_(const Tensor& x, double value);     // x <- value
 Tensor zero_(const Tensor& x);                   // x <- 0
 
-// Which dimensions: Dims() is all of them, Dims(0), or just 0, is one, {0, -1} are two. Negative ones
-// count from the end.
+// Which dimensions: Dims() is all of them, Dims(0), or just 0, is one, {0, -1} are two. Negative
+// ones count from the end.
 struct Dims {
   Dims() : all(true) {}
   Dims(int dim) : list{dim} {}
@@ -110,37 +110,41 @@ Tensor argmax(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor argmin(const Tensor& x, const Dims& dims = {}, bool keepdim = false);
 Tensor all(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: no x is 0
 Tensor any(const Tensor& x, const Dims& dims = {}, bool keepdim = false);  // bool: not all x are 0
-Tensor cumsum(const Tensor& x, int dim);  // y_i = x_0 + ... + x_i
+Tensor cumsum(const Tensor& x, int dim);                                   // y_i = x_0 + ... + x_i
 
 // Shapes. Negative dimensions count from the end.
-Tensor identity(const Tensor& x);                            // x, as a node of its own
-Tensor expand(const Tensor& x, const Shape& shape);          // repeats x by broadcasting; a view
-Tensor reshape(const Tensor& x, const Shape& shape);     // a view if it can be, else a copy; one -1
-Tensor view(const Tensor& x, const Shape& shape);        // a view, or an error; one -1
-Tensor transpose(const Tensor& x, int a, int b);         // swaps two dimensions; a view
-Tensor permute(const Tensor& x, const std::vector<int>& order);  // y.size(d) = x.size(order[d]); a view
-Tensor squeeze(const Tensor& x, int dim);                // drops a dimension of size 1; a view
-Tensor unsqueeze(const Tensor& x, int dim);              // adds a dimension of size 1; a view
-// Elements start, start + step, ... below end of one dimension; a view. Negative ones count from the
-// end, kEnd is the end; one outside is an error, not cut to fit.
+Tensor identity(const Tensor& x);                     // x, as a node of its own
+Tensor expand(const Tensor& x, const Shape& shape);   // repeats x by broadcasting; a view
+Tensor reshape(const Tensor& x, const Shape& shape);  // a view if it can be, else a copy; one -1
+Tensor view(const Tensor& x, const Shape& shape);     // a view, or an error; one -1
+Tensor transpose(const Tensor& x, int a, int b);      // swaps two dimensions; a view
+Tensor permute(const Tensor& x,
+               const std::vector<int>& order);  // y.size(d) = x.size(order[d]); a view
+Tensor squeeze(const Tensor& x, int dim);       // drops a dimension of size 1; a view
+Tensor unsqueeze(const Tensor& x, int dim);     // adds a dimension of size 1; a view
+// Elements start, start + step, ... below end of one dimension; a view. Negative ones count from
+// the end, kEnd is the end; one outside is an error, not cut to fit.
 constexpr int64_t kEnd = INT64_MAX;
 Tensor slice(const Tensor& x, int dim, int64_t start, int64_t end, int64_t step = 1);
 Tensor select(const Tensor& x, int dim, int64_t index);  // one index of dim, which goes; a view
 // The adjoint of slice: zeros of size `size` in dim, with x at start, start + step, ...
 Tensor unslice(const Tensor& x, int dim, int64_t size, int64_t start, int64_t step = 1);
-Tensor contiguous(const Tensor& x);                      // x, or a row-major copy
+Tensor contiguous(const Tensor& x);  // x, or a row-major copy
 
 // Tensors from tensors.
-Tensor cat(const TensorList& list, int dim = 0);    // one after another along dim
-Tensor stack(const TensorList& list, int dim = 0);  // the same along a new dimension
+Tensor cat(const TensorList& list, int dim = 0);               // one after another along dim
+Tensor stack(const TensorList& list, int dim = 0);             // the same along a new dimension
 TensorList split(const Tensor& x, int64_t size, int dim = 0);  // views; the last may be shorter
-TensorList chunk(const Tensor& x, int64_t n, int dim = 0);  // split by size / n rounded up: at most n
-// Adds `value` around x: a pair {before, after} a dimension, for the last dimensions in their order.
-Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& sizes, double value = 0);
-Tensor flip(const Tensor& x, const Dims& dims);         // in reverse order
-Tensor repeat(const Tensor& x, const Shape& counts);    // x side by side; more counts: in front
-Tensor tril(const Tensor& x, int64_t diagonal = 0);     // x_ij where j <= i + diagonal, else 0
-Tensor triu(const Tensor& x, int64_t diagonal = 0);     // x_ij where j >= i + diagonal, else 0
+TensorList chunk(const Tensor& x, int64_t n,
+                 int dim = 0);  // split by size / n rounded up: at most n
+// Adds `value` around x: a pair {before, after} a dimension, for the last dimensions in their
+// order.
+Tensor pad(const Tensor& x, const std::vector<std::pair<int64_t, int64_t>>& sizes,
+           double value = 0);
+Tensor flip(const Tensor& x, const Dims& dims);       // in reverse order
+Tensor repeat(const Tensor& x, const Shape& counts);  // x side by side; more counts: in front
+Tensor tril(const Tensor& x, int64_t diagonal = 0);   // x_ij where j <= i + diagonal, else 0
+Tensor triu(const Tensor& x, int64_t diagonal = 0);   // x_ij where j >= i + diagonal, else 0
 Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // value where mask, else x
 
 // Products.
@@ -158,7 +162,8 @@ struct Size2d {
 struct Conv2dOptions {
   Size2d stride = 1, padding = 0, dilation = 1;  // padding: zeros on each side
 };
-// y[n, o, p, q] = sum_cij w[o, c, i, j] x[n, c, p stride + i dilation - padding, the same of q and j]
+// y[n, o, p, q] = sum_cij w[o, c, i, j] x[n, c, p stride + i dilation - padding, the same of q and
+// j]
 // + b[o]; x (N, C, H, W), w (O, C, kh, kw), b (O) or undefined -> (N, O, OH, OW),
 // OH = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1.
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options = {});
@@ -206,9 +211,10 @@ Tensor swiglu(const Tensor& gate, const Tensor& up);      // silu(gate) up, broa
 // Fused: one kernel each way.
 Tensor softmax(const Tensor& x, int dim = -1);      // e^x / sum e^x; NaN in a row of -inf
 Tensor log_softmax(const Tensor& x, int dim = -1);  // x - log sum e^x
-Tensor gelu(const Tensor& x);      // x/2 (1 + erf(x / sqrt(2)))
-Tensor gelu_tanh(const Tensor& x);  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-// (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; weight (C), bias (C) or none
+Tensor gelu(const Tensor& x);                       // x/2 (1 + erf(x / sqrt(2)))
+Tensor gelu_tanh(const Tensor& x);                  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// (x - mean) / sqrt(var + eps) * weight + bias over the last dimension; weight (C), bias (C) or
+// none
 Tensor layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps);
 // x / sqrt(mean(x^2) + eps) * weight over the last dimension; weight (C)
 Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
@@ -255,7 +261,8 @@ struct XsaOptions {
 };
 // Exclusive Self Attention's projection of each row, z = y - g c v; y, v (..., H, D), gate (H) or
 // undefined for g = 1.
-Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate = {}, const XsaOptions& options = {});
+Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate = {},
+           const XsaOptions& options = {});
 
 enum class AttentionKind { kSA, kXSA };
 struct AttentionOptions {
@@ -264,8 +271,8 @@ struct AttentionOptions {
   double scale = 0;  // of q.k; 0 is 1 / sqrt(D)
   XsaOptions xsa = {};
 };
-// softmax(scale q k^T + mask) v for each head, then XSA's projection. qkv (B, T, (H + 2 Hkv) D) holds
-// the heads of q, then of k, then of v -> (B, T, H D). Head h reads key head h / (H / Hkv).
+// softmax(scale q k^T + mask) v for each head, then XSA's projection. qkv (B, T, (H + 2 Hkv) D)
+// holds the heads of q, then of k, then of v -> (B, T, H D). Head h reads key head h / (H / Hkv).
 // gate (H) is XSA's, or undefined. sink (H), or undefined: a logit a head that shares in the
 // softmax and gives nothing, p_j = exp(s_j) / (exp(sink) + sum_j exp(s_j)). -inf is no sink; +inf
 // or NaN makes the head NaN. plain::attention, below, takes any mask.
@@ -279,8 +286,9 @@ Tensor attention_decode(const Tensor& q, const Tensor& k, const Tensor& v, const
 // Not differentiable: the optimizer's step and the norm of all gradients (ops_optim.cpp).
 struct AdamWOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
-  double grad_scale = 1;  // the gradient is multiplied by it first: clipping without a pass of its own
-  int64_t step = 1;       // counted from 1, for the bias correction
+  double grad_scale =
+      1;             // the gradient is multiplied by it first: clipping without a pass of its own
+  int64_t step = 1;  // counted from 1, for the bias correction
 };
 // w, m, v change in place; g is read: all of one shape. kernels/adamw.h has the formula.
 void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,

@@ -31,8 +31,8 @@ __attribute__((constructor(101))) void check_cpu() {
     if (feature.here) continue;
     say("pellucid: this program was built for a CPU with ");
     say(feature.name);
-    say(
-        ", which this one lacks. Build it here: delete the folder build and run ./pellucid again, or "
+    say(", which this one lacks. Build it here: delete the folder build and run ./pellucid again, "
+        "or "
         "set PELLUCID_MARCH=x86-64 for a program that runs everywhere.\n");
     _exit(1);
   }

@@ -25,7 +25,7 @@ namespace {
 
 // Rows of a panel of a, in whole vectors.
 template <class T>
-constexpr int kPackedRows = (kTileRows + kLanes<T> - 1) / kLanes<T>* kLanes<T>;
+constexpr int kPackedRows = (kTileRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
 
 // Terms of a block: a panel of b, kDepth x kTileCols. At 8 lanes it is 16 KiB, half of a 32 KiB L1
 // cache. At 16 lanes it is 64 KiB and streams from the L2 cache, which costs less than to read and
@@ -34,8 +34,8 @@ constexpr int64_t kDepth = kVectorBytes == 64 ? 512 : 256;
 // Columns of a block: its panels leave half of a 1 MiB L2 cache, or more, to a and c. Fewer columns
 // read a more often (192 instead of 256: 1152 x 384 x 2048 TN at 0.92).
 template <class T>
-constexpr int64_t kBlockCols = (kVectorBytes == 64 ? 512 : 384) * 1024 /
-                               (kDepth * int64_t(sizeof(T)));
+constexpr int64_t kBlockCols =
+    (kVectorBytes == 64 ? 512 : 384) * 1024 / (kDepth * int64_t(sizeof(T)));
 // Rows of a block: at most 224 KiB of a (float), in the L2 cache beside the panels.
 constexpr int64_t kBlockRows = 112;
 // Blocks of c to aim at, whatever the number of threads; the least multiply-adds of one, 1 us.

@@ -5,8 +5,8 @@
 // x (N, C, H, W), y (N, C kh kw, OH OW).
 //   max_pool2d_index:  index[n, c, (p, q)] = the place h W + w of the window's first largest
 //              element, or of its first NaN; the padding has no elements. Every window holds one.
-// Speed, one thread with AVX-512, x (32, 16, 28, 28), 3 x 3 with padding 1: unfold2d takes 1.1 times
-// as long as a copy of y, fold2d 4 times, the product with 32 filters that follows 3.5 times.
+// Speed, one thread with AVX-512, x (32, 16, 28, 28), 3 x 3 with padding 1: unfold2d takes 1.1
+// times as long as a copy of y, fold2d 4 times, the product with 32 filters that follows 3.5 times.
 #pragma once
 #include "kernels/kernel.h"
 

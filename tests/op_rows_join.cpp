@@ -183,8 +183,7 @@ static std::vector<OpRow> rows_split() {
            },
        .errors = {{[] { chunk(ones({4}), 0); }, "chunk: wanted at least 1 part; got 0"},
                   {[] { chunk(ones({4}), -1); }, "chunk: wanted at least 1 part; got -1"},
-                  {[] { chunk(ones({}), 2); },
-                   "chunk: dimension 0 is outside [0, 0) of shape ()"}},
+                  {[] { chunk(ones({}), 2); }, "chunk: dimension 0 is outside [0, 0) of shape ()"}},
        .no_dtypes = "cat joins the parts, mul squares them"},
   };
 }

@@ -240,9 +240,9 @@ static Gauge var_gauge(const Dims& dims, double correction) {
     return TensorList{2.0 / v.divisor * dy * (t + mean(t, dims, true))};
   };
 }
-// s = |c| / sqrt(divisor): of itself |c| errs by 4 roundings (see norm), the root and the quotient by
-// one each, and by sum |c| e / sum c^2 for the errors of c. The gradient is dy c / (s divisor): 5
-// roundings more, and those of s.
+// s = |c| / sqrt(divisor): of itself |c| errs by 4 roundings (see norm), the root and the quotient
+// by one each, and by sum |c| e / sum c^2 for the errors of c. The gradient is dy c / (s divisor):
+// 5 roundings more, and those of s.
 static Gauge stddev_gauge(const Dims& dims, double correction) {
   return [=](const Call& call) {
     const Deviations v(call.x[0].detach(), dims, correction);

@@ -1,6 +1,6 @@
-// Fused causal attention of models S and M and of longer rows, SA and XSA. Operations counted: 2 D for
-// each of the T (T + 1) / 2 pairs that the mask leaves, in each product: 2 forward, 5 backward (the
-// scores are computed again instead of stored), as FlashAttention counts. What a tile computes
+// Fused causal attention of models S and M and of longer rows, SA and XSA. Operations counted: 2 D
+// for each of the T (T + 1) / 2 pairs that the mask leaves, in each product: 2 forward, 5 backward
+// (the scores are computed again instead of stored), as FlashAttention counts. What a tile computes
 // beyond the diagonal does not count.
 #include "bench.h"
 

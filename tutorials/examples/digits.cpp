@@ -34,9 +34,9 @@ struct ConvNet : nn::Module {
   nn::Linear head{16 * 7 * 7, 10};
   void visit(nn::Visitor& v) override { v("near", near), v("far", far), v("head", head); }
   Tensor forward(const Tensor& image) const {
-    Tensor h = relu(conv2d(image, near, {}, {.padding = 1}));      // (N, 8, 14, 14)
-    h = relu(conv2d(max_pool2d(h, 2, 2), far, {}, {.padding = 1}));   // (N, 16, 7, 7)
-    return head.forward(reshape(h, {image.size(0), 16 * 7 * 7}));  // (N, 10)
+    Tensor h = relu(conv2d(image, near, {}, {.padding = 1}));        // (N, 8, 14, 14)
+    h = relu(conv2d(max_pool2d(h, 2, 2), far, {}, {.padding = 1}));  // (N, 16, 7, 7)
+    return head.forward(reshape(h, {image.size(0), 16 * 7 * 7}));    // (N, 10)
   }
 };
 
