@@ -150,7 +150,7 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, double value);  // value
 // Products.
 Tensor matmul(const Tensor& a, const Tensor& b);  // (..., M, K) (..., K, N) -> (..., M, N)
 // x w^T + b: x (..., K), w (N, K), b (N) or undefined -> (..., N)
-Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b);
+Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b = {});
 Tensor outer(const Tensor& a, const Tensor& b);  // a (M), b (N) -> (M, N): a[i] b[j]
 
 // Windows of images: a size, a step or a margin for height and width; one number is both.
@@ -166,7 +166,8 @@ struct Conv2dOptions {
 // j]
 // + b[o]; x (N, C, H, W), w (O, C, kh, kw), b (O) or undefined -> (N, O, OH, OW),
 // OH = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1.
-Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, const Conv2dOptions& options = {});
+Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {},
+              const Conv2dOptions& options = {});
 // What each window reads, as a column: (N, C, H, W) -> (N, C kh kw, OH OW).
 Tensor unfold2d(const Tensor& x, Size2d kernel, const Conv2dOptions& options = {});
 // The adjoint of unfold2d, which sums what the windows share: -> (N, C, image.h, image.w).

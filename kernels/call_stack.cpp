@@ -138,6 +138,7 @@ std::string lines_of(const CallStack& stack) {
       if (is_in(frame.file, "kernels") || is_in(frame.file, "tensor") ||
           is_in(frame.file, "autograd") || frame.file.starts_with("/usr/") ||
           frame.file.find("/include/c++/") != std::string::npos ||
+          frame.function.starts_with("__libc_start") ||    // what calls main
           frame.function.starts_with("__interceptor_") ||  // a sanitizer's backtrace()
           frame.file.find("/include/pellucid/") != std::string::npos)
         continue;

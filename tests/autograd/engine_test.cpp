@@ -439,3 +439,11 @@ TEST_CASE("an op that saves its own output makes no cycle (R40)") {
   CHECK(Node::alive == nodes);
   CHECK(memory_stats().blocks_in_use == blocks);
 }
+
+TEST_CASE("a recorded op whose result is the leaf it was given is refused") {
+  const Tensor x = random_leaf({3}, 1);
+  CHECK_THROWS_WITH_AS(record("same", x, {x}, [](const Tensor& dy) { return TensorList{dy}; }),
+                       "same: its result of shape (3) is the leaf it was given; return identity(x)",
+                       std::invalid_argument);
+  CHECK(is_leaf(x));
+}
