@@ -6,21 +6,13 @@
 #include <thread>
 
 #include "autograd/gradcheck.h"
+#include "error_of.h"
 #include "kernels/elementwise.h"
 #include "tensor/allocator.h"
 #include "tensor/launch.h"
 
 using namespace pellucid;
 
-template <class F>
-static std::string error_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 static std::vector<double> values(const Tensor& x) { return x.to_vector(); }
 static Tensor leaf(const std::vector<double>& x, DType dtype = kFloat64) {
   return from_vector(x, {static_cast<int64_t>(x.size())}, dtype).set_requires_grad(true);

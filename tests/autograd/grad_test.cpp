@@ -6,21 +6,13 @@
 #include <thread>
 
 #include "autograd/gradcheck.h"
+#include "error_of.h"
 #include "tensor/allocator.h"
 
 using namespace pellucid;
 
 using Values = std::vector<double>;
 
-template <class F>
-static std::string error_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 static Tensor leaf(const Values& x) {
   return from_vector(x, {static_cast<int64_t>(x.size())}, kFloat64).set_requires_grad(true);
 }

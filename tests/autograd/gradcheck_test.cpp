@@ -5,18 +5,10 @@
 
 #include <cmath>
 
+#include "error_of.h"
+
 using namespace pellucid;
 using L = const TensorList&;
-
-template <class F>
-static std::string error_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // exp, whose backward is given.
 template <class Backward>

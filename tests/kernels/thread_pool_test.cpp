@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "in_child.h"
+
 using namespace pellucid;
 
 namespace {
@@ -39,22 +41,6 @@ void meet(int threads) {
     ++arrived;
     while (arrived < threads) std::this_thread::yield();
   });
-}
-
-// What a child of this process returns from body(), or -1 if it does not end within ten seconds.
-template <class F>
-int in_child(const F& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  for (int wait = 0; wait < 1000; ++wait) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child)
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return -1;
 }
 
 // A static object, so before main() and after it. It ends this process at once if the test of the

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "in_child.h"
 #include "kernels/thread_pool.h"
 #include "nn/gpt.h"
 #include "reports.h"
@@ -89,21 +90,6 @@ std::vector<Work> all_work() {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-// What a child of this process returns from body(), or -1 if it does not end within ten seconds.
-template <class F>
-int in_child(const F& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  for (int wait = 0; wait < 10000; ++wait) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child)
-      return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return -1;
-}
 #endif
 
 }  // namespace
