@@ -34,7 +34,7 @@ inline void check_same_dtype(const char* op, const Tensor& a, const Tensor& b) {
 
 // x, if floating: for an op that is made of others, whose messages would name those.
 inline const Tensor& floating(const char* op, const Tensor& x) {
-  CHECK_ARG(is_floating(x.dtype()), op, ": wanted float32 or float64; got ", name(x.dtype()));
+  check_floating(op, x);
   return x;
 }
 

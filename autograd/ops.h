@@ -163,8 +163,7 @@ struct Conv2dOptions {
   Size2d stride = 1, padding = 0, dilation = 1;  // padding: zeros on each side
 };
 // y[n, o, p, q] = sum_cij w[o, c, i, j] x[n, c, p stride + i dilation - padding, the same of q and
-// j]
-// + b[o]; x (N, C, H, W), w (O, C, kh, kw), b (O) or undefined -> (N, O, OH, OW),
+// j] + b[o]; x (N, C, H, W), w (O, C, kh, kw), b (O) or undefined -> (N, O, OH, OW),
 // OH = floor((H + 2 padding - dilation (kh - 1) - 1) / stride) + 1.
 Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b = {},
               const Conv2dOptions& options = {});
@@ -174,11 +173,14 @@ Tensor unfold2d(const Tensor& x, Size2d kernel, const Conv2dOptions& options = {
 Tensor fold2d(const Tensor& columns, Size2d image, Size2d kernel,
               const Conv2dOptions& options = {});
 // The largest element of each window, its gradient to the first of equals; a NaN is the largest.
-// (N, C, H, W) -> (N, C, OH, OW). The padding, at most half of the kernel, has no elements.
+// (N, C, H, W) -> (N, C, OH, OW). The padding, at most half of the kernel, has no elements. Without
+// a stride the windows stand side by side.
 Tensor max_pool2d(const Tensor& x, Size2d kernel, Size2d stride, Size2d padding = 0);
 // The mean of each window: of kh kw elements, zeros of the padding among them, or of those inside.
 Tensor avg_pool2d(const Tensor& x, Size2d kernel, Size2d stride, Size2d padding = 0,
                   bool count_include_pad = true);
+inline Tensor max_pool2d(const Tensor& x, Size2d kernel) { return max_pool2d(x, kernel, kernel); }
+inline Tensor avg_pool2d(const Tensor& x, Size2d kernel) { return avg_pool2d(x, kernel, kernel); }
 
 // Rows of a table and their adjoint: y[i] = weight[ids[i]]; weight (V, C), ids (...) -> (..., C).
 Tensor embedding(const Tensor& weight, const Tensor& ids);

@@ -34,7 +34,7 @@ Windows windows_of(const char* op, const Shape& images, Size2d kernel, const Con
 void check_images(const char* op, const Tensor& x) {
   CHECK_ARG(x.dim() == 4, op, ": x must have shape (N, C, H, W); got ", x.shape(),
             "; unsqueeze() adds what is missing");
-  CHECK_ARG(is_floating(x.dtype()), op, ": wanted float32 or float64; got ", name(x.dtype()));
+  check_floating(op, x);
 }
 
 }  // namespace
@@ -60,8 +60,7 @@ Tensor fold2d(const Tensor& columns, Size2d image, Size2d kernel, const Conv2dOp
             ", kernel (", kernel.h, ", ", kernel.w, ")");
   const int64_t N = columns.size(0), C = columns.size(1) / area;
   const Windows w = windows_of("fold2d", {C, image.h, image.w}, kernel, options);
-  CHECK_ARG(is_floating(columns.dtype()), "fold2d: wanted float32 or float64; got ",
-            name(columns.dtype()));
+  check_floating("fold2d", columns);
   CHECK_ARG(columns.size(2) == w.OH * w.OW, "fold2d: an image of (", image.h, ", ", image.w,
             ") has (", w.OH, ", ", w.OW, ") windows, a column each; got columns ", columns.shape());
   Tensor x = empty_like(columns, {N, C, image.h, image.w});  // (N, C, H, W)

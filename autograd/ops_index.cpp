@@ -103,7 +103,7 @@ Tensor index_select(const Tensor& x, int dim, const Tensor& ids) {
 
 Tensor index_add(const Tensor& x, int dim, const Tensor& ids, const Tensor& src) {
   const int at = check_rows("index_add", x, dim, ids);
-  CHECK_ARG(is_floating(x.dtype()), "index_add: wanted float32 or float64; got ", name(x.dtype()));
+  check_floating("index_add", x);
   Shape wanted = x.shape();
   wanted[at] = ids.numel();
   CHECK_ARG(src.shape() == wanted && src.dtype() == x.dtype(), "index_add: src must be ",

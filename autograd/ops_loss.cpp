@@ -13,7 +13,7 @@ std::vector<int64_t> rows_that_count(const char* op, const char* what, const Ten
                                      const Tensor& targets, int64_t ignore_index) {
   CHECK_ARG(x.dim() >= 1 && x.size(-1) > 0, op, ": ", what,
             " must have a last dimension of at least 1; got ", what, " ", x.shape());
-  CHECK_ARG(is_floating(x.dtype()), op, ": wanted float32 or float64; got ", name(x.dtype()));
+  check_floating(op, x);
   Shape rows;
   for (int d = 0; d + 1 < x.dim(); ++d) rows.push_back(x.size(d));
   CHECK_ARG(targets.shape() == rows, op, ": targets must have the shape of ", what,

@@ -67,7 +67,7 @@ Tensor linear(const Tensor& x, const Tensor& w, const Tensor& b) {
   CHECK_ARG(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1),
             "linear: wanted x (..., K) and w (N, K); got x ", x.shape(), " and w ", w.shape(),
             "; w has a row for each output");
-  CHECK_ARG(is_floating(x.dtype()), "linear: wanted float32 or float64; got ", name(x.dtype()));
+  check_floating("linear", x);
   const auto check_dtype = [&](const char* of, const Tensor& other) {
     CHECK_ARG(other.dtype() == x.dtype(), "linear: one dtype wanted; got x ", name(x.dtype()), " ",
               x.shape(), " and ", of, " ", name(other.dtype()), " ", other.shape(),

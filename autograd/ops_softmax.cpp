@@ -6,23 +6,17 @@
 
 namespace pellucid {
 
-// The dimension that dim names; it must have elements.
-static int row_axis(const char* op, int dim, const Tensor& x) {
-  const int at = axis(op, dim, x);
-  CHECK_ARG(x.size(at) > 0, op, ": dimension ", dim, " has no elements; got x ", x.shape());
-  return at;
-}
-
 // softmax(x) = softmax(x - a) for any a, so the maximum needs no gradient.
 Tensor plain::softmax(const Tensor& x, int dim) {
+  if (x.numel() == 0) return x * 1;                 // there may be no maximum
   Tensor e = exp(x - amax(x.detach(), dim, true));  // x's shape
   return e / sum(e, dim, true);
 }
 
 Tensor softmax(const Tensor& x, int dim) {
-  const int at = row_axis("softmax", dim, x);
+  const int at = axis("softmax", dim, x);
   if (at != x.dim() - 1) return transpose(softmax(transpose(x, at, -1), -1), at, -1);
-  const int64_t C = x.size(-1), N = x.numel() / C;
+  const int64_t C = x.size(-1), N = C > 0 ? x.numel() / C : 0;
   Tensor y = empty_like(x);  // (..., C)
   LAUNCH(x, softmax_forward, y, x, N, C);
 
@@ -37,14 +31,15 @@ Tensor softmax(const Tensor& x, int dim) {
 }
 
 Tensor plain::log_softmax(const Tensor& x, int dim) {
+  if (x.numel() == 0) return x * 1;
   Tensor d = x - amax(x.detach(), dim, true);  // x's shape
   return d - log(sum(exp(d), dim, true));
 }
 
 Tensor log_softmax(const Tensor& x, int dim) {
-  const int at = row_axis("log_softmax", dim, x);
+  const int at = axis("log_softmax", dim, x);
   if (at != x.dim() - 1) return transpose(log_softmax(transpose(x, at, -1), -1), at, -1);
-  const int64_t C = x.size(-1), N = x.numel() / C;
+  const int64_t C = x.size(-1), N = C > 0 ? x.numel() / C : 0;
   Tensor y = empty_like(x);  // (..., C)
   LAUNCH(x, log_softmax_forward, y, x, N, C);
 

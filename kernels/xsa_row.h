@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/row_sums.h"
 #include "kernels/simd.h"
 
 namespace pellucid {
@@ -29,9 +30,9 @@ template <class T>
 inline RowDots row_dots(const T* x, const T* v, int64_t D) {
   double s = 1;
   if constexpr (sizeof(T) == sizeof(double)) {
-    double most = 0;
-#pragma omp simd reduction(max : most)
-    for (int64_t d = 0; d < D; ++d) most = std::max(most, std::abs(v[d]));
+    const double most = fold_row(
+        D, 0.0, [v](int64_t d) { return std::abs(v[d]); },
+        [](double a, double b) { return b > a ? b : a; });
     if (most > 0 && std::isfinite(most)) s = std::ldexp(1.0, std::ilogb(most));
   }
   constexpr int W = kLanes<double>;

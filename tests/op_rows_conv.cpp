@@ -247,7 +247,7 @@ std::vector<ErrorSample> conv2d_errors() {
       {[] {
          conv2d(ones({1, 1, 5, 5}, kInt64), ones({4, 1, 3, 3}, kInt64), {});
        },
-       "conv2d: wanted float32 or float64; got int64"},
+       "conv2d: wanted float32 or float64; got int64; use astype()"},
   };
 }
 
@@ -269,7 +269,7 @@ std::vector<ErrorSample> errors_of_windows(const std::string& op,
           {[=] {
              call(ones({1, 1, 3, 4}, kInt64), 2, 1);
            },
-           op + ": wanted float32 or float64; got int64"}};
+           op + ": wanted float32 or float64; got int64; use astype()"}};
 }
 
 std::vector<OpRow> conv2d_rows() {
@@ -334,7 +334,7 @@ std::vector<OpRow> fold_rows() {
       {[] {
          fold2d(ones({1, 4, 9}, kInt64), 4, 2);
        },
-       "fold2d: wanted float32 or float64; got int64"}};
+       "fold2d: wanted float32 or float64; got int64; use astype()"}};
   return {unfold, unfold_mixed, fold, fold_mixed};
 }
 
@@ -365,6 +365,9 @@ std::vector<OpRow> pool_rows() {
             avg_pool2d_row("avg_pool2d without the padding", {3, 4}, {2, 1}, {1, 2}, false);
   avg.errors = avg_padded.errors = avg_inside.errors = errors_of_windows(
       "avg_pool2d", [](const Tensor& x, Size2d k, Size2d s) { avg_pool2d(x, k, s); });
+  // Without a stride, the windows side by side.
+  max.op = [](L x) { return max_pool2d(apart(x[0]), 2); };
+  avg.op = [](L x) { return avg_pool2d(x[0], 2); };
   max.no_dtypes = "its samples are spread by add";
   return {max, max_padded, max_sparse, avg, avg_padded, avg_inside};
 }

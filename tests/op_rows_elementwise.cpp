@@ -36,7 +36,8 @@ static std::vector<OpRow> rows_arithmetic() {
        .errors = {{[] { ones({2}, kInt64) + 0.5; },
                    "add: 0.5 is no whole number of at most 2^53, as int64 wants it"},
                   {[] { 2.0 / ones({2}, kBool); }, "div: 2 is no bool"},
-                  {[] { ones({2}, kInt64) + 1; }, "add: wanted float32 or float64; got int64"}},
+                  {[] { ones({2}, kInt64) + 1; },
+                   "add: wanted float32 or float64; got int64; use astype()"}},
        .lanes = Lanes::kEach,
        .no_dtypes = "the first of its ops is mul"},
   };

@@ -119,7 +119,7 @@ std::vector<ErrorSample> errors_of_targets(
       {[=] {
          call(int_ones({2, 6}), int_ones({2}), -1);
        },
-       op + ": wanted float32 or float64; got int64"},
+       op + ": wanted float32 or float64; got int64; use astype()"},
       {[=] {
          call(f64({2, 0}), int_ones({2}), -1);
        },

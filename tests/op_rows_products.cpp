@@ -84,7 +84,7 @@ OpRow matmul_row() {
       {[] {
          matmul(full({2, 3}, 1, kInt64), full({3, 2}, 1, kInt64));
        },
-       "matmul: wanted float32 or float64; got int64"},
+       "matmul: wanted float32 or float64; got int64; use astype()"},
   };
   return row;
 }
@@ -183,7 +183,7 @@ std::vector<OpRow> rows_products() {
       {[] {
          linear(full({2, 3}, 1, kInt64), full({4, 3}, 1, kInt64), {});
        },
-       "linear: wanted float32 or float64; got int64"}};
+       "linear: wanted float32 or float64; got int64; use astype()"}};
   return {matmul_row(), linear_with_bias, linear_without_bias, outer_row()};
 }
 

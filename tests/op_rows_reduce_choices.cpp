@@ -55,7 +55,7 @@ static std::vector<OpRow> rows_extremes() {
     return op + ": there is none among no elements; got shape " + shape;
   };
   const auto dtype = [](const std::string& op) {
-    return op + ": wanted float32 or float64; got int64";
+    return op + ": wanted float32 or float64; got int64; use astype()";
   };
   const auto outside = [](const std::string& op) {
     return op + ": dimension 2 is outside [-2, 2) of shape (2, 3)";

@@ -29,7 +29,7 @@ static std::vector<OpRow> rows_copies() {
        .y = relative(1),
        .dx = relative(2),
        .errors = {{[] { squared(identity(ones({2}, kInt64))); },
-                   "mul: wanted float32 or float64; got int64"}}},
+                   "mul: wanted float32 or float64; got int64; use astype()"}}},
       {.name = "contiguous",
        .op = [](L x) { return contiguous(x[0]); },
        .samples = kAnyShape,

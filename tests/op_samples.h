@@ -59,7 +59,7 @@ using Binary = Tensor (*)(const Tensor&, const Tensor&);
 inline ErrorSample refuses(const std::string& op, const std::function<void(const Tensor&)>& call,
                            DType dtype) {
   return {[=] { call(ones({2}, dtype)); },
-          op + ": wanted float32 or float64; got " + pellucid::name(dtype)};
+          op + ": wanted float32 or float64; got " + pellucid::name(dtype) + "; use astype()"};
 }
 inline std::vector<ErrorSample> unary_errors(const std::string& op, Unary f) {
   return {refuses(op, f, kInt64), refuses(op, f, kBool)};

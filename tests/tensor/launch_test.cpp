@@ -126,7 +126,7 @@ TEST_CASE("what does not fit the kernel's declaration is refused, and nothing wa
   CHECK(wrong([&] { LAUNCH(y, test_affine, y, x, Tensor(), int64_t{4}, 1.0); }) ==
         "test_affine: got an undefined tensor");
   CHECK(wrong([&] { affine(arange(4), x, x, 1); }) ==
-        "test_affine: wanted float32 or float64; got int64");
+        "test_affine: wanted float32 or float64; got int64; use astype()");
   CHECK(wrong([&] {
           affine(alias(square, {2, 2}, {1, 2}), square, square, 1);
         }) == "test_affine: writes a view of shape (2, 2), which is not contiguous");

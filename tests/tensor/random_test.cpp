@@ -58,7 +58,8 @@ TEST_CASE("rand and randn advance by whole Philox blocks") {
   CHECK(randn({5}, from).to_vector() == c.to_vector());
   for (double u : a.to_vector()) CHECK((u >= 0 && u < 1));
   CHECK(b.to_vector()[1] == uniform_from<double>(philox_number(9, 1, 10), philox_number(9, 1, 11)));
-  CHECK_THROWS_WITH_AS(rand({2}, rng, kInt64), "uniform: wanted float32 or float64; got int64",
+  CHECK_THROWS_WITH_AS(rand({2}, rng, kInt64),
+                       "uniform: wanted float32 or float64; got int64; use astype()",
                        std::invalid_argument);
 }
 
