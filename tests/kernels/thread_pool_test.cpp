@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -74,8 +75,11 @@ TEST_CASE("every element is in one block, and the blocks do not depend on the th
         std::vector<int> count(size_t(n), 0);
         std::atomic<int> wrong{0};
         parallel_for(n, grain, [&](int64_t begin, int64_t end) {
-          wrong += !(begin % grain == 0 && (end == n || end == begin + grain));
-          for (int64_t i = begin; i < end; ++i) ++count[size_t(i)];
+          if (begin % grain == 0 && end == std::min(n, begin + grain)) {
+            for (int64_t i = begin; i < end; ++i) ++count[size_t(i)];
+          } else {
+            ++wrong;
+          }
         });
         for (int hits : count) wrong += hits != 1;
         INFO(threads, " threads, n ", n, ", grain ", grain);
