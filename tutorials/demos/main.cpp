@@ -1,22 +1,18 @@
 // The program `pellucid`: trains, samples and evaluates small language models, shows the demo, and
 // tells what the machine and this build have. Exit codes: 0 done, 1 an error (one line on stderr),
 // 2 a wrong command line, 128 + signal when it was stopped.
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <limits>
-#include <sstream>
 
 #include "kernels/gemm.h"
 #include "kernels/thread_pool.h"
 #include "nn/checkpoint.h"
 #include "tutorials/demos/bench.h"
+#include "tutorials/demos/command_line.h"
 #include "tutorials/demos/demo.h"
 #include "tutorials/demos/doctor.h"
 #include "tutorials/demos/presets.h"
@@ -28,86 +24,11 @@ using namespace pellucid::demos;
 
 namespace {
 
-// Words of a command line, for a message: one line, in quotes.
-std::string in_quotes(const std::string& text) {
-  std::string line = text;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  return "\"" + line + "\"";
-}
-
-// A whole number, in decimal: CLI11 alone reads octal too, and takes 2^64 for 2^64 - 1.
-CLI::Validator whole(uint64_t least, uint64_t most) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        uint64_t value = 0;
-        const char* end = text.data() + text.size();
-        const auto [at, error] = std::from_chars(text.data(), end, value);
-        if (error != std::errc() || at != end || value < least || value > most)
-          return "wanted a whole number from " + std::to_string(least) + " to " +
-                 std::to_string(most) + "; got " + in_quotes(text);
-        text = std::to_string(value);
-        return std::string();
-      },
-      "");
-}
-constexpr uint64_t kMost = uint64_t{1} << 40;
-
-template <class T>
-std::string text_of(const T& x) {
-  std::ostringstream text;
-  text << x;
-  return text.str();
-}
-// CLI::Range takes NaN for every range's.
-CLI::Validator number(double least, double most) {
-  return CLI::Validator(
-      [=](std::string& text) {
-        double value = NAN;
-        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
-          return std::string();
-        return "wanted a number from " + text_of(least) + " to " + text_of(most) + "; got " +
-               in_quotes(text);
-      },
-      "");
-}
-
-CLI::Validator not_empty() {
-  return CLI::Validator(
-      [](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
-}
-
-CLI::Validator sa_or_xsa() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const bool fits = text == "sa" || text == "xsa";
-        return fits ? std::string() : "wanted xsa or sa; got " + in_quotes(text);
-      },
-      "");
-}
-
-// --help shows "name shape   text (default: ...)"; a value of 0 or "" is no default.
-template <class T>
-CLI::Option* option(CLI::App* c, const char* name, T& value, const char* shape, std::string text) {
-  if (value != T{}) text += " (default: " + text_of(value) + ")";
-  return c->add_option(name, value, text)->option_text(shape)->type_name("value");
-}
-
-CLI::Option* path(CLI::App* c, const char* name, std::string& value, const char* shape,
-                  const std::string& text) {
-  return option(c, name, value, shape, text)->check(not_empty());
-}
-CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
-  return option(c, "--seed", seed, "N", text)
-      ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
-}
 CLI::Option* attention_option(CLI::App* c, std::string& attention) {
   return option(c, "--attention", attention, "KIND",
                 "xsa: exclusive self-attention; sa: the ordinary one")
-      ->check(sa_or_xsa());
+      ->check(one_of({"xsa", "sa"}));
 }
-
-// Each command's function is called after the whole line has been parsed.
-using Command = std::function<int()>;
 
 void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("train", "Train a model on a text file, or go on with a run");
@@ -160,42 +81,6 @@ void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   seed_option(c, a.seed, "Seed of all random numbers");
   option(c, "--minutes", a.minutes, "M", "Time for training")->check(number(0.05, 1e4));
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
-}
-
-// A wrong command line: one line that says what, and where help is.
-int wrong(const std::string& what, const std::vector<std::string>& help) {
-  std::string line = what;
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), nn::shell_command(help).c_str());
-  return 2;
-}
-
-// Parses the line; returns -1 to go on, or an exit code.
-int parse(CLI::App& app, int argc, char** argv) {
-  std::string names;
-  bool known = false;
-  for (const CLI::App* c : app.get_subcommands({})) {
-    known |= argc > 1 && c->get_name() == argv[1];
-    names += c->get_name() + ", ";
-  }
-  if (argc < 2) {
-    std::fputs(app.help().c_str(), stderr);
-    return 2;
-  }
-  if (!known && argv[1][0] != '-')
-    return wrong("no command " + in_quotes(argv[1]) + "; there are: " + names + "test", {"--help"});
-  std::vector<std::string> help{"--help"};
-  if (known) help.insert(help.begin(), argv[1]);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ExtrasError&) {  // whose own text has them in reverse
-    std::string extras;
-    for (const std::string& extra : app.remaining(true)) extras += " " + extra;
-    return wrong("not expected:" + extras, help);
-  } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : wrong(error.what(), help);
-  }
-  return -1;
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+#include "tutorials/demos/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "nn/checkpoint.h"
+
+namespace pellucid::demos {
+
+std::string in_quotes(const std::string& text) {
+  std::string line = text;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return "\"" + line + "\"";
+}
+
+CLI::Validator whole(uint64_t least, uint64_t most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        uint64_t value = 0;
+        const char* end = text.data() + text.size();
+        const auto [at, error] = std::from_chars(text.data(), end, value);
+        if (error != std::errc() || at != end || value < least || value > most)
+          return "wanted a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(most) + "; got " + in_quotes(text);
+        text = std::to_string(value);
+        return std::string();
+      },
+      "");
+}
+CLI::Validator number(double least, double most) {
+  return CLI::Validator(
+      [=](std::string& text) {
+        double value = NAN;
+        if (CLI::detail::lexical_cast(text, value) && value >= least && value <= most)
+          return std::string();
+        return "wanted a number from " + text_of(least) + " to " + text_of(most) + "; got " +
+               in_quotes(text);
+      },
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
+}
+
+CLI::Validator one_of(const std::vector<std::string>& choices) {
+  std::string names;
+  for (const std::string& choice : choices) names += (names.empty() ? "" : " or ") + choice;
+  return CLI::Validator(
+      [choices, names](std::string& text) {
+        const bool fits = std::count(choices.begin(), choices.end(), text) > 0;
+        return fits ? std::string() : "wanted " + names + "; got " + in_quotes(text);
+      },
+      "");
+}
+
+CLI::Option* path(CLI::App* c, const char* name, std::string& value, const char* shape,
+                  const std::string& text) {
+  return option(c, name, value, shape, text)->check(not_empty());
+}
+CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
+  return option(c, "--seed", seed, "N", text)
+      ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
+}
+
+// A wrong command line: one line that says what, and where help is.
+static int wrong(const std::string& what, const std::vector<std::string>& help) {
+  std::string line = what;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), nn::shell_command(help).c_str());
+  return 2;
+}
+
+// Parses the line; returns -1 to go on, or an exit code.
+int parse(CLI::App& app, int argc, char** argv) {
+  std::string names;
+  bool known = false;
+  for (const CLI::App* c : app.get_subcommands({})) {
+    known |= argc > 1 && c->get_name() == argv[1];
+    names += c->get_name() + ", ";
+  }
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+  }
+  if (!known && argv[1][0] != '-')
+    return wrong("no command " + in_quotes(argv[1]) + "; there are: " + names + "test", {"--help"});
+  std::vector<std::string> help{"--help"};
+  if (known) help.insert(help.begin(), argv[1]);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {  // whose own text has them in reverse
+    std::string extras;
+    for (const std::string& extra : app.remaining(true)) extras += " " + extra;
+    return wrong("not expected:" + extras, help);
+  } catch (const CLI::ParseError& error) {
+    return error.get_exit_code() == 0 ? app.exit(error) : wrong(error.what(), help);
+  }
+  return -1;
+}
+
+}  // namespace pellucid::demos
