@@ -296,6 +296,13 @@ struct AdamWOptions {
 // w, m, v change in place; g is read: all of one shape. kernels/adamw.h has the formula.
 void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
             const AdamWOptions& options);
+struct SGDOptions {
+  double lr = 1e-2, momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0, grad_scale = 1;
+};
+// w and m change in place; m may be undefined without momentum. kernels/sgd.h has the formula.
+void sgd_(const Tensor& w, const Tensor& g, const Tensor& m, const SGDOptions& options);
 double grad_norm(const TensorList& grads);  // sqrt of the sum of all squares, without overflow
 
 // The same, defined in plain ops.

@@ -3,6 +3,7 @@
 
 #include "autograd/ops.h"
 #include "kernels/adamw.h"
+#include "kernels/sgd.h"
 #include "tensor/launch.h"
 
 namespace pellucid {
@@ -40,6 +41,33 @@ void adamw_(const Tensor& w, const Tensor& g, const Tensor& m, const Tensor& v,
   CHECK_ARG(std::isfinite(o.grad_scale), "adamw_: grad_scale must be finite; got ", o.grad_scale);
   LAUNCH(w, adamw, w, m, v, g, w.numel(), o.lr, o.beta1, o.beta2, o.eps, o.weight_decay,
          o.grad_scale, o.step);
+}
+
+void sgd_(const Tensor& w, const Tensor& g, const Tensor& m, const SGDOptions& options) {
+  const SGDOptions& o = options;
+  CHECK_ARG(g.defined(), "sgd_: g is undefined: w of shape ", w.shape(), " got no gradient");
+  CHECK_ARG(g.shape() == w.shape() && (!m.defined() || m.shape() == w.shape()),
+            "sgd_: g and m must have w's shape; got w ", w.shape(), ", g ", g.shape(), ", m ",
+            m.defined() ? m.shape() : Shape{});
+  CHECK_ARG(
+      is_floating(w.dtype()) && g.dtype() == w.dtype() && (!m.defined() || m.dtype() == w.dtype()),
+      "sgd_: one floating dtype wanted; got w ", name(w.dtype()), ", g ", name(g.dtype()), ", m ",
+      m.defined() ? name(m.dtype()) : "undefined", "; astype() converts");
+  CHECK_ARG(w.is_contiguous() && (!m.defined() || m.is_contiguous()),
+            "sgd_: w and m must be contiguous; got strides w ", w.strides(), ", m ",
+            m.defined() ? m.strides() : Shape{});
+  CHECK_ARG(!m.defined() || !share_memory(w, m), "sgd_: w and m of shape ", w.shape(),
+            " share memory; each needs its own");
+  CHECK_ARG(o.lr >= 0 && std::isfinite(o.lr), "sgd_: lr must be finite and not negative; got ",
+            o.lr);
+  CHECK_ARG(o.momentum >= 0 && o.momentum < 1, "sgd_: momentum must be in [0, 1); got ",
+            o.momentum);
+  CHECK_ARG(m.defined() || o.momentum == 0, "sgd_: momentum ", o.momentum,
+            " needs m, its memory; got an undefined tensor");
+  CHECK_ARG(o.weight_decay >= 0, "sgd_: weight_decay must not be negative; got ", o.weight_decay);
+  CHECK_ARG(std::isfinite(o.grad_scale), "sgd_: grad_scale must be finite; got ", o.grad_scale);
+  LAUNCH(w, sgd, w, maybe(m), g, w.numel(), o.lr, o.momentum, o.nesterov, o.weight_decay,
+         o.grad_scale);
 }
 
 // sqrt(sum (scale x)^2) / scale over all elements, summed in double in a fixed order.

@@ -28,6 +28,17 @@ void TrainConfig::validate() const {
   finite("clip", clip, true);
   finite("eps", eps, true);
   CHECK_ARG(steps > 0 || minutes > 0, "TrainConfig: wanted steps or minutes; both are 0");
+  finite("muon_lr", muon_lr, true);
+  const auto one_of = [](const char* name, const std::string& value, const char* choices) {
+    const std::string list = choices;
+    CHECK_ARG((" " + list + ",").find(" " + value + ",") != std::string::npos,
+              "TrainConfig: ", name, " must be one of ", list, "; got \"", value, "\"");
+  };
+  one_of("optimizer", optimizer, "adamw, adam, sgd, muon");
+  one_of("schedule", schedule, "cosine, constant, wsd");
+  CHECK_ARG(decay >= 0 && decay <= 1, "TrainConfig: decay must be in [0, 1]; got ", decay);
+  CHECK_ARG(momentum >= 0 && momentum < 1, "TrainConfig: momentum must be in [0, 1); got ",
+            momentum);
   CHECK_ARG(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1,
             "TrainConfig: beta1 and beta2 must be in [0, 1); got ", beta1, " and ", beta2);
 }
@@ -37,6 +48,8 @@ template <class Config, class Visit>
 static void each_field(Config& c, Visit visit) {
   visit("batch_size", c.batch_size), visit("accumulation", c.accumulation);
   visit("steps", c.steps), visit("minutes", c.minutes), visit("warmup", c.warmup);
+  visit("optimizer", c.optimizer), visit("schedule", c.schedule), visit("decay", c.decay);
+  visit("momentum", c.momentum), visit("nesterov", c.nesterov), visit("muon_lr", c.muon_lr);
   visit("lr", c.lr), visit("min_lr", c.min_lr), visit("weight_decay", c.weight_decay);
   visit("beta1", c.beta1), visit("beta2", c.beta2), visit("eps", c.eps), visit("clip", c.clip);
   visit("eval_interval", c.eval_interval), visit("seed", c.seed);
@@ -57,10 +70,12 @@ void from_json(const nlohmann::json& j, TrainConfig& config) {
     ++known;
     using Field = std::decay_t<decltype(value)>;
     const nlohmann::json& entry = j.at(name);
-    const bool fits = std::is_floating_point_v<Field> ? entry.is_number()
-                      : std::is_unsigned_v<Field>     ? entry.is_number_unsigned()
-                                                      : entry.is_number_integer();
-    CHECK_ARG(fits, "TrainConfig: ", name, " is no number of its kind: ", entry.dump());
+    const bool fits = std::is_same_v<Field, std::string> ? entry.is_string()
+                      : std::is_same_v<Field, bool>      ? entry.is_boolean()
+                      : std::is_floating_point_v<Field>  ? entry.is_number()
+                      : std::is_unsigned_v<Field>        ? entry.is_number_unsigned()
+                                                         : entry.is_number_integer();
+    CHECK_ARG(fits, "TrainConfig: ", name, " is not of its kind: ", entry.dump());
     value = entry.get<Field>();
   });
   CHECK_ARG(known == j.size(), "TrainConfig: unknown keys in ", j.dump());
@@ -68,16 +83,34 @@ void from_json(const nlohmann::json& j, TrainConfig& config) {
   config = read;
 }
 
+static std::unique_ptr<Optimizer> make_optimizer(GPT& model, const TrainConfig& c) {
+  const NamedTensors parameters = model.named_parameters();
+  const std::vector<ParameterGroup> groups = decay_matrices(parameters, c.weight_decay);
+  const AdamWOptions adam{.beta1 = c.beta1, .beta2 = c.beta2, .eps = c.eps};
+  if (c.optimizer == "adam") return std::make_unique<Adam>(groups, adam);
+  if (c.optimizer == "sgd")
+    return std::make_unique<SGD>(
+        groups, SGDOptions{.momentum = c.momentum, .nesterov = c.nesterov && c.momentum > 0});
+  if (c.optimizer == "muon")
+    return std::make_unique<Muon>(muon_groups(parameters, c.weight_decay, c.muon_lr / c.lr),
+                                  c.momentum, adam);
+  return std::make_unique<AdamW>(groups, adam);
+}
+
 // Dropout and initialisation take streams of their own from the one seed.
 Trainer::Trainer(const TrainConfig& train_config)
     : config(train_config),
       model((train_config.validate(), train_config.model), train_config.seed),
-      optimizer_(decay_matrices(model.named_parameters(), config.weight_decay),
-                 {.beta1 = config.beta1, .beta2 = config.beta2, .eps = config.eps}) {}
+      optimizer_(make_optimizer(model, config)) {}
 
 double Trainer::lr() const {
   const int64_t total = config.steps > 0 ? config.steps : std::numeric_limits<int64_t>::max() / 2;
-  return learning_rate({config.lr, config.min_lr, config.warmup, total}, steps_);
+  using Kind = Schedule::Kind;
+  const Kind kind = config.schedule == "constant" ? Kind::kConstant
+                    : config.schedule == "wsd"    ? Kind::kWSD
+                                                  : Kind::kCosine;
+  return learning_rate({config.lr, config.min_lr, config.warmup, total, kind, config.decay},
+                       steps_);
 }
 
 // Where a loss that is not finite comes from: values are the cause, gradients follow from it.
@@ -110,16 +143,16 @@ StepResult Trainer::step(const std::function<Batch()>& next_batch) {
     }
     if (!std::isfinite(loss))
       throw NotFinite("the loss is " + std::to_string(loss) + first_bad_parameter(model));
-    const double norm = optimizer_.clip_grad_norm(config.clip);
+    const double norm = optimizer_->clip_grad_norm(config.clip);
     const double rate = lr();
-    optimizer_.step(rate);
-    optimizer_.zero_grad();
+    optimizer_->step(rate);
+    optimizer_->zero_grad();
     for (const Batch& batch : batches) tokens_ += batch.inputs.numel();
     ++steps_;
     return {steps_, tokens_, loss, rate, norm};
   } catch (const std::exception& error) {
     model.rng = rng;
-    optimizer_.zero_grad();
+    optimizer_->zero_grad();
     const std::string text = "step " + std::to_string(steps_ + 1) + ": " + error.what();
     if (dynamic_cast<const NotFinite*>(&error)) throw NotFinite(text);
     throw std::runtime_error(text);
@@ -129,7 +162,7 @@ StepResult Trainer::step(const std::function<Batch()>& next_batch) {
 StateDict Trainer::state_dict() {
   StateDict state;
   for (const auto& [name, tensor] : model.state_dict()) state["model." + name] = tensor;
-  for (const auto& [name, tensor] : optimizer_.state_dict()) state["optimizer." + name] = tensor;
+  for (const auto& [name, tensor] : optimizer_->state_dict()) state["optimizer." + name] = tensor;
   return state;
 }
 
@@ -156,7 +189,7 @@ void Trainer::load(const StateDict& state, const nlohmann::json& progress) {
     (of_model ? parameters : moments)[name.substr(of_model ? 6 : 10)] = tensor;
   }
   model.load_state_dict(parameters);
-  optimizer_.load_state_dict(moments);
+  optimizer_->load_state_dict(moments);
   steps_ = step, tokens_ = tokens, config.steps = total;
   model.rng = {rng[0], rng[1], rng[2]};
 }

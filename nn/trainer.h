@@ -1,6 +1,7 @@
 // The training loop's step, its validation, and everything that a checkpoint must hold.
 #pragma once
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 
 #include "nn/data.h"
@@ -11,16 +12,22 @@ namespace pellucid::nn {
 
 struct TrainConfig {
   GPTConfig model;
-  int64_t batch_size = 16;    // B: windows of block_size tokens in one pass
-  int64_t accumulation = 1;   // passes in one step
-  int64_t steps = 0;          // of the whole run; 0: not known yet, see minutes
-  double minutes = 0;         // 0: steps counts; else steps follows from the first steps' time
-  int64_t warmup = 100;       // steps until the learning rate is at its peak
-  double lr = 1e-3;           // the peak
-  double min_lr = 1e-4;       // at the last step
-  double weight_decay = 0.1;  // of matrices
-  double beta1 = 0.9, beta2 = 0.99, eps = 1e-8;
-  double clip = 1;              // largest norm of all gradients together
+  int64_t batch_size = 16;   // B: windows of block_size tokens in one pass
+  int64_t accumulation = 1;  // passes in one step
+  int64_t steps = 0;         // of the whole run; 0: not known yet, see minutes
+  double minutes = 0;        // 0: steps counts; else steps follows from the first steps' time
+  std::string optimizer = "adamw";  // or "adam", "sgd", "muon"
+  std::string schedule = "cosine";  // or "constant", "wsd": nn/optim.h
+  int64_t warmup = 100;             // steps until the learning rate is at its peak
+  double lr = 1e-3;                 // the peak
+  double min_lr = 1e-4;             // at the last step
+  double decay = 0.2;               // wsd: the share of the steps in which the rate falls
+  double weight_decay = 0.1;        // of matrices
+  double beta1 = 0.9, beta2 = 0.99, eps = 1e-8;  // of adam and adamw, also inside muon
+  double momentum = 0.95;                        // of sgd and muon
+  bool nesterov = true;                          // sgd; muon always looks ahead
+  double muon_lr = 0.02;  // muon: the peak for the blocks' matrices, lr being that of the rest
+  double clip = 1;        // largest norm of all gradients together
   int64_t eval_interval = 250;  // steps between validations, which also save the run
   uint64_t seed = 1;
 
@@ -66,7 +73,7 @@ class Trainer {
  private:
   double lr() const;
 
-  AdamW optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   int64_t steps_ = 0, tokens_ = 0;
 };
 

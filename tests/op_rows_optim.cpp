@@ -1,5 +1,5 @@
-// The rows of the optimizer's ops: adamw_ and grad_norm (tests/op_table.h). adamw_ has three: one
-// for each tensor that it writes. Its numbers are checked against a table in
+// The rows of the optimizers' ops: adamw_, sgd_ and grad_norm (tests/op_table.h). adamw_ has three:
+// one for each tensor that it writes. Its numbers are checked against a table in
 // tests/kernels/adamw_test.cpp.
 #include <cmath>
 
@@ -74,6 +74,55 @@ OpRow adamw_row(const std::string& name, Written result) {
       .no_dtypes = "the copies that it changes are made by mul"};
 }
 
+// sgd_: w, g, m copied, in that order. One row for w and one for m, and one without m.
+const SGDOptions kSGD = {
+    .lr = 0.02, .momentum = 0.9, .nesterov = true, .weight_decay = 0.1, .grad_scale = 0.7};
+const SGDOptions kPlainSGD = {.lr = 0.02, .weight_decay = 0.1, .grad_scale = 0.7};
+
+// The same by a loop. g' rounds 3 times, m' once more, the update 4 times, the difference once.
+Loop sgd_loop(L x, const SGDOptions& o, bool with_m, bool result_m) {
+  const std::vector<double> w = x[0].to_vector(), g = x[1].to_vector(), m = x[2].to_vector();
+  Loop out;
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const double gi = o.grad_scale * g[i] + o.weight_decay * w[i];
+    const double size = std::abs(o.grad_scale * g[i]) + std::abs(o.weight_decay * w[i]);
+    const double m1 = (with_m ? o.momentum * m[i] : 0) + gi;
+    const double m_size = (with_m ? std::abs(o.momentum * m[i]) : 0) + size;
+    const double ahead = o.nesterov ? gi + o.momentum * m1 : m1;
+    out.value.push_back(result_m ? m1 : w[i] - o.lr * ahead);
+    out.gauge.push_back(result_m ? 5 * m_size
+                                 : std::abs(w[i]) + o.lr * 12 * (size + o.momentum * m_size) +
+                                       o.lr * 12 * m_size);
+  }
+  return out;
+}
+
+OpRow sgd_row(const std::string& name, const SGDOptions& options, bool with_m, bool result_m) {
+  std::vector<Sample> three = samples();
+  for (Sample& sample : three) sample.pop_back();
+  return {.name = name,
+          .op =
+              [=](L x) {
+                NoGradGuard no_grad;
+                const Tensor w = x[0] * 1.0, m = with_m ? x[2] * 1.0 : Tensor();
+                sgd_(w, x[1], m, options);
+                return result_m ? m : w;
+              },
+          .samples = three,
+          .y =
+              [=](const Call& call) {
+                return TensorList{from_vector(sgd_loop(call.x, options, with_m, result_m).gauge,
+                                              call.x[0].shape(), kFloat64)};
+              },
+          .reference =
+              [=](L x) {
+                return from_vector(sgd_loop(x, options, with_m, result_m).value, x[0].shape(),
+                                   kFloat64);
+              },
+          .no_gradient = "the step of an optimizer is not differentiable",
+          .no_dtypes = "the copies that it changes are made by mul"};
+}
+
 Tensor f64(const Shape& shape) { return full(shape, 1, kFloat64); }
 
 std::vector<ErrorSample> adamw_errors() {
@@ -115,9 +164,40 @@ std::vector<ErrorSample> adamw_errors() {
   };
 }
 
+std::vector<ErrorSample> sgd_errors() {
+  const auto with = [](const SGDOptions& options) {
+    return [=] { sgd_(f64({2}), f64({2}), f64({2}), options); };
+  };
+  const Tensor two = f64({2});
+  return {
+      {with({.lr = NAN}), "sgd_: lr must be finite and not negative; got nan"},
+      {with({.momentum = 1}), "sgd_: momentum must be in [0, 1); got 1"},
+      {with({.weight_decay = -1}), "sgd_: weight_decay must not be negative; got -1"},
+      {with({.grad_scale = NAN}), "sgd_: grad_scale must be finite; got nan"},
+      {[=] { sgd_(two, f64({2}), two, {}); },
+       "sgd_: w and m of shape (2) share memory; each needs its own"},
+      {[] { sgd_(f64({2}), f64({2}), Tensor(), {.momentum = 0.9}); },
+       "sgd_: momentum 0.9 needs m, its memory; got an undefined tensor"},
+      {[] { sgd_(f64({2}), Tensor(), f64({2}), {}); },
+       "sgd_: g is undefined: w of shape (2) got no gradient"},
+      {[] { sgd_(f64({2}), f64({3}), f64({2}), {}); },
+       "sgd_: g and m must have w's shape; got w (2), g (3), m (2)"},
+      {[] {
+         sgd_(transpose(f64({2, 3}), 0, 1), f64({3, 2}), f64({3, 2}), {});
+       },
+       "sgd_: w and m must be contiguous; got strides w (1, 3), m (2, 1)"},
+      {[] { sgd_(f64({2}), full({2}, 1, kFloat32), Tensor(), {}); },
+       "sgd_: one floating dtype wanted; got w float64, g float32, m undefined; astype() converts"},
+  };
+}
+
 }  // namespace
 
 std::vector<OpRow> rows_optim() {
+  OpRow sgd = sgd_row("sgd_", kSGD, true, false),
+        sgd_m = sgd_row("sgd_ momentum", kSGD, true, true),
+        sgd_plain = sgd_row("sgd_ without momentum", kPlainSGD, false, false);
+  sgd.errors = sgd_m.errors = sgd_plain.errors = sgd_errors();
   OpRow w = adamw_row("adamw_", kW), m = adamw_row("adamw_ mean", kM),
         v = adamw_row("adamw_ square", kV);
   w.errors = adamw_errors();
@@ -137,6 +217,9 @@ std::vector<OpRow> rows_optim() {
       w,
       m,
       v,
+      sgd,
+      sgd_m,
+      sgd_plain,
       {.name = "grad_norm",
        .op = norm_of,
        .samples = {{in({3}), in({2, 2})},

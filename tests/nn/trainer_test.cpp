@@ -368,7 +368,7 @@ TEST_CASE("the configuration as JSON: there and back, and nothing else") {
   const TrainConfig config = small_config();
   const json j = config;
   CHECK(json(json::parse(j.dump()).get<TrainConfig>()) == j);
-  CHECK(j.size() == 15);
+  CHECK(j.size() == 21);
   const auto refused = [&](const char* key, const json& value, const char* why) {
     json bad = j;
     bad[key] = value;
@@ -376,11 +376,19 @@ TEST_CASE("the configuration as JSON: there and back, and nothing else") {
     CHECK_THROWS_WITH_AS(bad.get<TrainConfig>(), doctest::Contains(why), std::invalid_argument);
   };
   refused("learning_rate", 1, "unknown keys");
-  refused("lr", "1e-3", "lr is no number of its kind");
+  refused("lr", "1e-3", "lr is not of its kind");
+  refused("nesterov", 1, "nesterov is not of its kind: 1");
+  refused("optimizer", 1, "optimizer is not of its kind: 1");
+  refused("optimizer", "lion",
+          "TrainConfig: optimizer must be one of adamw, adam, sgd, muon; got \"lion\"");
+  refused("schedule", "", "TrainConfig: schedule must be one of cosine, constant, wsd; got \"\"");
+  refused("decay", 1.5, "decay must be in [0, 1]; got 1.5");
+  refused("momentum", 1, "momentum must be in [0, 1); got 1");
+  refused("muon_lr", 0, "muon_lr must be a finite number above 0; got 0");
   refused("lr", -1, "lr must be a finite number above 0; got -1");
-  refused("steps", 1.5, "steps is no number of its kind");
+  refused("steps", 1.5, "steps is not of its kind");
   refused("steps", 0, "wanted steps or minutes");
-  refused("seed", -1, "seed is no number of its kind");
+  refused("seed", -1, "seed is not of its kind");
   refused("batch_size", 0, "batch_size must be at least 1; got 0");
   refused("accumulation", 0, "accumulation must be at least 1");
   refused("eval_interval", 0, "eval_interval must be at least 1");
