@@ -262,8 +262,9 @@ struct XsaOptions {
   XsaDenominator denominator = XsaDenominator::kExact;
   double eps = 0;
 };
-// Exclusive Self Attention's projection of each row, z = y - g c v; y, v (..., H, D), gate (H) or
-// undefined for g = 1.
+// Exclusive Self Attention's projection of each row, z = y - g c v; y (..., H, D), v (..., Hkv, D),
+// whose head h serves the heads [h G, (h + 1) G) of y, G = H / Hkv; gate (H), or undefined for g
+// = 1.
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate = {},
            const XsaOptions& options = {});
 

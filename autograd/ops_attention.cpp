@@ -85,9 +85,20 @@ Tensor weights(const Tensor& scores, const Tensor& sink) {
 
 }  // namespace
 
+// x (..., Hkv G, D) as (..., Hkv, G, D): the heads that share one of v are a dimension.
+static Tensor in_groups(const Tensor& x, int64_t Hkv) {
+  Shape shape = x.shape();
+  shape[-2] = Hkv;
+  shape.push_back(x.size(-1));
+  shape[-2] = x.size(-2) / Hkv;
+  return reshape(x, shape);
+}
+
 // Unlike the kernel, it needs v.v to be a number of the dtype: neither overflown nor vanished.
 Tensor plain::xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
-  Tensor n = sum(v * v, -1, true);  // (..., H, 1)
+  const int64_t Hkv = v.size(-2);
+  const Tensor y_in = in_groups(y, Hkv), v_in = in_groups(v, Hkv);  // (..., Hkv, G or 1, D)
+  Tensor n = sum(v_in * v_in, -1, true);                            // (..., Hkv, 1, 1)
   Tensor d = n;
   if (options.denominator == XsaDenominator::kAddEps) d = n + options.eps;
   if (options.denominator == XsaDenominator::kClampNorm) {
@@ -95,31 +106,34 @@ Tensor plain::xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const Xs
     d = where(greater(n, floor), n, floor);
   }
   d = where(equal(d, full_like(d, {}, 0)), full_like(d, {}, 1), d);  // v = 0: c = 0
-  Tensor c = sum(y * v, -1, true) / d;                               // (..., H, 1)
-  if (gate.defined()) c = c * reshape(gate, {gate.size(0), 1});      // (..., H, 1)
-  return y - c * v;                                                  // (..., H, D)
+  Tensor c = sum(y_in * v_in, -1, true) / d;                         // (..., Hkv, G, 1)
+  if (gate.defined()) c = c * reshape(gate, {Hkv, gate.size(0) / Hkv, 1});
+  return reshape(y_in - c * v_in, y.shape());  // (..., H, D)
 }
 
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
-  CHECK_ARG(y.dim() >= 2 && y.shape() == v.shape(),
-            "xsa: y and v must have one shape (..., H, D); got y ", y.shape(), ", v ", v.shape());
-  const int64_t H = y.size(-2), D = y.size(-1);
+  Shape rows = y.shape();
+  if (y.dim() >= 2 && v.dim() == y.dim()) rows[-2] = v.size(-2);
+  CHECK_ARG(y.dim() >= 2 && v.shape() == rows && v.size(-2) >= 1 && y.size(-2) % v.size(-2) == 0,
+            "xsa: wanted y (..., H, D) and v (..., Hkv, D), H a multiple of Hkv; got y ", y.shape(),
+            ", v ", v.shape());
+  const int64_t H = y.size(-2), Hkv = v.size(-2), D = y.size(-1);
   check_xsa("xsa", gate, H, options);
   const int64_t N = y.numel() == 0 ? 0 : y.numel() / (H * D);
   const auto [floor, eps] = divisor(options);
   Tensor z = empty_like(y);  // (..., H, D)
-  LAUNCH(y, xsa_forward, z, y, v, maybe(gate), N, H, D, floor, eps);
+  LAUNCH(y, xsa_forward, z, y, v, maybe(gate), N, H, Hkv, D, floor, eps);
 
   // backward: u = dz.v / d, dy = dz - g u v, dv = -g (c dz + u y - 2 kappa c u v), dg = -c dz.v.
   return record("xsa", z, {y, v, gate},
-                [y = SavedTensor(y), v = SavedTensor(v), gate = SavedTensor(gate), options, N, H, D,
-                 floor = floor, eps = eps](const Tensor& dz) {
+                [y = SavedTensor(y), v = SavedTensor(v), gate = SavedTensor(gate), options, N, H,
+                 Hkv, D, floor = floor, eps = eps](const Tensor& dz) {
                   if (grad_enabled()) return vjp(plain::xsa, dz, y(), v(), gate(), options);
                   Tensor dy = needs_input_grad(0) ? empty_like(dz) : Tensor();
-                  Tensor dv = needs_input_grad(1) ? empty_like(dz) : Tensor();
+                  Tensor dv = needs_input_grad(1) ? empty_like(v()) : Tensor();
                   Tensor dgate = needs_input_grad(2) ? full_like(dz, {H}, 0) : Tensor();
                   LAUNCH(dz, xsa_backward, maybe(dy), maybe(dv), maybe(dgate), dz, y(), v(),
-                         maybe(gate()), N, H, D, floor, eps);
+                         maybe(gate()), N, H, Hkv, D, floor, eps);
                   return TensorList{dy, dv, dgate};
                 });
 }

@@ -7,18 +7,19 @@
 
 namespace pellucid::cpu {
 namespace {
-// Elements of a block of rows: 10 us of work, and the partial sums of dgate stay few.
+// Elements of a block of tokens: 10 us of work, and the partial sums of dgate stay few.
 constexpr int64_t kBlock = 1 << 15;
-int64_t block_rows(int64_t H, int64_t D) { return std::max<int64_t>(1, kBlock / (H * D + 1)); }
+int64_t block_tokens(int64_t H, int64_t D) { return std::max<int64_t>(1, kBlock / (H * D + 1)); }
 }  // namespace
 
 template <class T>
-void xsa_forward(T* z, const T* y, const T* v, const T* gate, int64_t N, int64_t H, int64_t D,
-                 double floor, double eps) {
+void xsa_forward(T* z, const T* y, const T* v, const T* gate, int64_t N, int64_t H, int64_t Hkv,
+                 int64_t D, double floor, double eps) {
   const XsaDivisor divisor{floor, eps};
-  parallel_for(N, block_rows(H, D), [&](int64_t n0, int64_t n1) {
+  parallel_for(N, block_tokens(H, D), [&](int64_t n0, int64_t n1) {
     for (int64_t row = n0 * H; row < n1 * H; ++row) {
-      const T *y_row = y + row * D, *v_row = v + row * D;
+      // Row n H + h of y goes with row n Hkv + h / G of v, which is (n H + h) / G.
+      const T *y_row = y + row * D, *v_row = v + row / (H / Hkv) * D;
       const double g = gate ? double(gate[row % H]) : 1;
       const double gc = g * divisor.quotient(row_dots(y_row, v_row, D));
       T* z_row = z + row * D;
@@ -31,14 +32,15 @@ INSTANTIATE(xsa_forward);
 
 template <class T>
 void xsa_backward(T* dy, T* dv, T* dgate, const T* dz, const T* y, const T* v, const T* gate,
-                  int64_t N, int64_t H, int64_t D, double floor, double eps) {
+                  int64_t N, int64_t H, int64_t Hkv, int64_t D, double floor, double eps) {
   const XsaDivisor divisor{floor, eps};
-  const int64_t grain = block_rows(H, D), blocks = (N + grain - 1) / grain;
+  const int64_t grain = block_tokens(H, D), blocks = (N + grain - 1) / grain;
   std::vector<double> partial(dgate ? blocks * H : 0);
   parallel_for(N, grain, [&](int64_t n0, int64_t n1) {
     double* dg = dgate ? partial.data() + n0 / grain * H : nullptr;
     for (int64_t row = n0 * H; row < n1 * H; ++row) {
-      const T *dz_row = dz + row * D, *y_row = y + row * D, *v_row = v + row * D;
+      const int64_t G = H / Hkv, v_at = row / G * D;
+      const T *dz_row = dz + row * D, *y_row = y + row * D, *v_row = v + v_at;
       const double g = gate ? double(gate[row % H]) : 1;
       const RowDots dots = row_dots(dz_row, v_row, D);
       const double c = divisor.quotient(row_dots(y_row, v_row, D)), u = divisor.quotient(dots);
@@ -53,11 +55,14 @@ void xsa_backward(T* dy, T* dv, T* dgate, const T* dz, const T* y, const T* v, c
         for (int64_t d = 0; d < D; ++d) to[d] = T(double(dz_row[d]) - g * u * double(v_row[d]));
       }
       if (dv) {
-        T* to = dv + row * D;
+        // The first head of a group writes, the others add: one block has them all, so no two
+        // threads meet and the order is fixed.
+        T* to = dv + v_at;
+        if (row % G == 0) std::fill(to, to + D, T(0));
 #pragma omp simd
         for (int64_t d = 0; d < D; ++d)
-          to[d] =
-              T(-g * (c * double(dz_row[d]) + u * double(y_row[d]) - kc * (u * double(v_row[d]))));
+          to[d] -=
+              T(g * (c * double(dz_row[d]) + u * double(y_row[d]) - kc * (u * double(v_row[d]))));
       }
     }
   });

@@ -246,10 +246,24 @@ OpRow decode_row(const char* name, const Setting& s) {
   return row;
 }
 
-// c errs by that of two dot products of D terms and a division; z, dy and dv by their terms.
+// v of each head of y: (..., Hkv, D) -> (..., H, D).
+Tensor by_head(const Tensor& v, const Tensor& y) {
+  Shape shape = y.shape();
+  shape[-2] = v.size(-2), shape.push_back(v.size(-1)), shape[-2] = y.size(-2) / v.size(-2);
+  return reshape(expand(unsqueeze(v, -2), shape), y.shape());
+}
+// The sum over the heads of y that share one of v.
+Tensor sum_groups(const Tensor& x, const Tensor& v) {
+  Shape shape = v.shape();
+  shape.push_back(v.size(-1)), shape[-2] = x.size(-2) / v.size(-2);
+  return sum(reshape(x, shape), -2);
+}
+
+// c errs by that of two dot products of D terms and a division; z, dy and dv by their terms, and dv
+// once more for each head of its group.
 Gauge xsa_gauge(double eps) {
   return [eps](const Call& call) {
-    const Tensor y = call.x[0].detach(), v = call.x[1].detach();
+    const Tensor y = call.x[0].detach(), v = by_head(call.x[1].detach(), y);
     const Tensor g = call.x.size() > 2 ? reshape(call.x[2].detach(), {y.size(-2), 1})
                                        : full({1, 1}, 1, kFloat64);
     const Tensor a = magnitude(v), G = magnitude(g), d = sum(v * v, -1, true) + eps;
@@ -257,26 +271,33 @@ Gauge xsa_gauge(double eps) {
     const Tensor c = sum(magnitude(y) * a, -1, true) / d;
     if (!call.dy.defined()) return TensorList{2.0 * magnitude(call.y) + k * G * c * a};
     const Tensor dz = magnitude(call.dy), u = sum(dz * a, -1, true) / d;
-    TensorList bounds{2.0 * dz + k * G * u * a,
-                      2.0 * k * G * (c * dz + u * magnitude(y) + 4.0 * c * u * a)};
+    const double heads = double(y.size(-2)) / double(call.x[1].size(-2));
+    TensorList bounds{
+        2.0 * dz + k * G * u * a,
+        sum_groups(2.0 * (k + heads) * G * (c * dz + u * magnitude(y) + 4.0 * c * u * a),
+                   call.x[1].detach())};
     if (call.x.size() > 2)
       bounds.push_back(sum_to(reshape(c * u * d, {-1, y.size(-2)}), {y.size(-2)}) * (4 * k));
     return bounds;
   };
 }
 
-OpRow xsa_row(const char* name, const XsaOptions& options, bool gated, double eps = 0) {
+OpRow xsa_row(const char* name, const XsaOptions& options, bool gated, double eps = 0,
+              bool grouped = false) {
+  std::vector<Sample> samples = {
+      {in({2, 3, 4}), values({2, 3, 4})}, {in({3, 1}), values({3, 1})},
+      {in({0, 3, 2}), values({0, 3, 2})}, {in({1, 3, 17}), values({1, 3, 17})},
+      {in({5, 3, 2}), values({5, 3, 2})}, {in({2, 1, 3, 1}), values({2, 1, 3, 1})},
+      {in({3, 31}), values({3, 31})},     {in({7, 3, 33}), values({7, 3, 33})}};
+  if (grouped)
+    samples = {{in({2, 3, 4}), values({2, 1, 4})}, {in({3, 1}), values({1, 1})},
+               {in({0, 3, 2}), values({0, 1, 2})}, {in({1, 3, 17}), values({1, 3, 17})},
+               {in({5, 3, 2}), values({5, 1, 2})}, {in({2, 1, 3, 1}), values({2, 1, 1, 1})},
+               {in({3, 31}), values({1, 31})},     {in({7, 3, 33}), values({7, 1, 33})}};
   OpRow row{
       .name = name,
       .op = [=](L x) { return xsa(x[0], x[1], gated ? x[2] : Tensor(), options); },
-      .samples = {{in({2, 3, 4}), values({2, 3, 4})},
-                  {in({3, 1}), values({3, 1})},
-                  {in({0, 3, 2}), values({0, 3, 2})},
-                  {in({1, 3, 17}), values({1, 3, 17})},
-                  {in({5, 3, 2}), values({5, 3, 2})},
-                  {in({2, 1, 3, 1}), values({2, 1, 3, 1})},
-                  {in({3, 31}), values({3, 31})},
-                  {in({7, 3, 33}), values({7, 3, 33})}},
+      .samples = samples,
       .y = xsa_gauge(eps),
       .dx = xsa_gauge(eps),
       .reference = [=](L x) { return plain::xsa(x[0], x[1], gated ? x[2] : Tensor(), options); },
@@ -287,8 +308,12 @@ OpRow xsa_row(const char* name, const XsaOptions& options, bool gated, double ep
                           const std::string& message) {
     row.errors.push_back({[=] { xsa(f32(y), f32(v), gate, options); }, "xsa: " + message});
   };
-  refuse({2, 3}, {2, 4}, {}, "y and v must have one shape (..., H, D); got y (2, 3), v (2, 4)");
-  refuse({3}, {3}, {}, "y and v must have one shape (..., H, D); got y (3), v (3)");
+  const std::string wanted = "wanted y (..., H, D) and v (..., Hkv, D), H a multiple of Hkv; got ";
+  refuse({2, 3}, {2, 4}, {}, wanted + "y (2, 3), v (2, 4)");
+  refuse({3}, {3}, {}, wanted + "y (3), v (3)");
+  refuse({3, 2}, {2, 2}, {}, wanted + "y (3, 2), v (2, 2)");
+  refuse({3, 2}, {0, 2}, {}, wanted + "y (3, 2), v (0, 2)");
+  refuse({2, 3, 2}, {3, 2}, {}, wanted + "y (2, 3, 2), v (3, 2)");
   refuse({2, 3}, {2, 3}, f32({3}),
          "gate must have shape (H) = (2), one number a query head; got (3)");
   return row;
@@ -375,6 +400,7 @@ std::vector<OpRow> rows_attention() {
       decode_row("attention_decode xsa sink", {2, 1, exact, true, true}),
       xsa_row("xsa", {}, false),
       xsa_row("xsa gate", {}, true),
+      xsa_row("xsa group", {}, true, 0, true),
       xsa_row("xsa eps", add, true, 0.5),
       xsa_row("xsa above the clamp", above, true),
       xsa_row("xsa below the clamp", below, true, 100),

@@ -28,10 +28,12 @@ Numbers random_numbers(int64_t n, uint64_t seed) {
 
 // A problem and an answer: z from y, v and gate; the gradients from dz.
 struct Problem {
-  int64_t N = 3, H = 2, D = 5;
+  int64_t N = 3, H = 2, Hkv = 2, D = 5;
   double floor = 0, eps = 0;
-  Numbers y = random_numbers(N * H * D, 1), v = random_numbers(N * H * D, 2);
+  Numbers y = random_numbers(N * H * D, 1), v = random_numbers(N * Hkv * D, 2);
   Numbers dz = random_numbers(N * H * D, 3), gate = {0.6, -0.3};
+  // v of row n H + h of y: head h / (H / Hkv) of token n.
+  int64_t v_at(int64_t row) const { return (row / H * Hkv + row % H / (H / Hkv)) * D; }
 };
 struct Answer {
   Numbers z, dy, dv, dgate;
@@ -41,10 +43,11 @@ template <class T = double>
 Answer ours(const Problem& p) {
   const std::vector<T> y(p.y.begin(), p.y.end()), v(p.v.begin(), p.v.end());
   const std::vector<T> dz(p.dz.begin(), p.dz.end()), gate(p.gate.begin(), p.gate.end());
-  std::vector<T> z(y.size(), T(NAN)), dy(z), dv(z), dgate(p.H, T(NAN));
-  cpu::xsa_forward<T>(z.data(), y.data(), v.data(), gate.data(), p.N, p.H, p.D, p.floor, p.eps);
+  std::vector<T> z(y.size(), T(NAN)), dy(z), dv(v.size(), T(NAN)), dgate(p.H, T(NAN));
+  cpu::xsa_forward<T>(z.data(), y.data(), v.data(), gate.data(), p.N, p.H, p.Hkv, p.D, p.floor,
+                      p.eps);
   cpu::xsa_backward<T>(dy.data(), dv.data(), dgate.data(), dz.data(), y.data(), v.data(),
-                       gate.data(), p.N, p.H, p.D, p.floor, p.eps);
+                       gate.data(), p.N, p.H, p.Hkv, p.D, p.floor, p.eps);
   const auto wide = [](const std::vector<T>& x) { return Numbers(x.begin(), x.end()); };
   return {wide(z), wide(dy), wide(dv), wide(dgate)};
 }
@@ -53,7 +56,7 @@ Answer ours(const Problem& p) {
 Numbers define(const Problem& p) {
   Numbers z = p.y;
   for (int64_t row = 0; row < p.N * p.H; ++row) {
-    const double *y = &p.y[row * p.D], *v = &p.v[row * p.D];
+    const double *y = &p.y[row * p.D], *v = &p.v[p.v_at(row)];
     double yv = 0, vv = 0;
     for (int64_t d = 0; d < p.D; ++d) yv += y[d] * v[d], vv += v[d] * v[d];
     const double d = std::max(vv, p.floor) + p.eps, c = d == 0 ? 0 : yv / d;
@@ -100,7 +103,7 @@ double judge(const Problem& p, const Answer& a) {
 template <class F>
 void for_rows(const Problem& p, const F& fn) {
   for (int64_t row = 0; row < p.N * p.H; ++row) {
-    const double *y = &p.y[row * p.D], *v = &p.v[row * p.D], *dz = &p.dz[row * p.D];
+    const double *y = &p.y[row * p.D], *v = &p.v[p.v_at(row)], *dz = &p.dz[row * p.D];
     double yv = 0, vv = 0, dzv = 0;
     for (int64_t d = 0; d < p.D; ++d) yv += y[d] * v[d], vv += v[d] * v[d], dzv += dz[d] * v[d];
     const double d = std::max(vv, p.floor) + p.eps;
@@ -125,6 +128,30 @@ TEST_CASE("xsa: gradients of every denominator, in float64") {
       p.gate = gate;
       CHECK(judge(p, ours(p)) <= 1);
     }
+  }
+}
+
+TEST_CASE("xsa: heads that share a value") {
+  for (auto [H, Hkv] : {std::pair<int64_t, int64_t>{4, 2}, {3, 1}, {6, 2}, {1, 1}}) {
+    CAPTURE(H);
+    Problem p;
+    p.H = H, p.Hkv = Hkv;
+    p.y = random_numbers(p.N * H * p.D, 51), p.v = random_numbers(p.N * Hkv * p.D, 52);
+    p.dz = random_numbers(p.N * H * p.D, 53), p.gate = random_numbers(H, 54);
+    CHECK(judge(p, ours(p)) <= 1);
+    // A value each for all heads: then dv is their sum.
+    Problem repeated = p;
+    repeated.Hkv = H, repeated.v.clear();
+    for (int64_t row = 0; row < p.N * H; ++row)
+      repeated.v.insert(repeated.v.end(), &p.v[p.v_at(row)], &p.v[p.v_at(row)] + p.D);
+    const Answer shared = ours(p), apart = ours(repeated);
+    CHECK(shared.z == apart.z);
+    CHECK(shared.dy == apart.dy);
+    CHECK(shared.dgate == apart.dgate);
+    Numbers sums(p.v.size());
+    for (int64_t row = 0; row < p.N * H; ++row)
+      for (int64_t d = 0; d < p.D; ++d) sums[p.v_at(row) + d] += apart.dv[row * p.D + d];
+    CHECK(judge(shared.dv, sums) < 1e-5);  // of 1e-8: rounding alone
   }
 }
 
@@ -175,7 +202,7 @@ TEST_CASE("xsa: the checks reject mistakes 1, 3, 4 and 5 of public implementatio
 
 TEST_CASE("xsa: a projection") {
   Problem p;
-  p.N = 5, p.H = 1, p.D = 33, p.gate = {1};
+  p.N = 5, p.H = p.Hkv = 1, p.D = 33, p.gate = {1};
   p.y = random_numbers(p.N * p.D, 11), p.v = random_numbers(p.N * p.D, 12);
   p.dz = random_numbers(p.N * p.D, 13);
   const Answer a = ours(p), f = ours<float>(p);
@@ -246,7 +273,7 @@ TEST_CASE("xsa: a projection") {
 
 TEST_CASE("xsa: head dimension 1, y = v, and v = 0") {
   Problem p;
-  p.N = 7, p.H = 1, p.D = 1, p.gate = {1};
+  p.N = 7, p.H = p.Hkv = 1, p.D = 1, p.gate = {1};
   p.y = random_numbers(7, 21), p.v = random_numbers(7, 22), p.dz = random_numbers(7, 23);
   for (int64_t i = 0; i < 7; ++i) CHECK(std::abs(ours(p).z[i]) <= 0x1p-51 * std::abs(p.y[i]));
 
@@ -324,10 +351,10 @@ TEST_CASE("xsa: float32 within its bound, every length") {
 }
 
 TEST_CASE("xsa: no rows, no gate, single gradients, and any number of threads") {
-  cpu::xsa_forward<float>(nullptr, nullptr, nullptr, nullptr, 0, 4, 8, 0, 0);
+  cpu::xsa_forward<float>(nullptr, nullptr, nullptr, nullptr, 0, 4, 2, 8, 0, 0);
   float dgate[2] = {NAN, NAN};
-  cpu::xsa_backward<float>(nullptr, nullptr, dgate, nullptr, nullptr, nullptr, nullptr, 0, 2, 8, 0,
-                           0);
+  cpu::xsa_backward<float>(nullptr, nullptr, dgate, nullptr, nullptr, nullptr, nullptr, 0, 2, 1, 8,
+                           0, 0);
   CHECK(dgate[0] == 0);
 
   Problem p;
@@ -349,10 +376,10 @@ TEST_CASE("xsa: no rows, no gate, single gradients, and any number of threads") 
 
   std::vector<double> dv(p.y.size());
   cpu::xsa_backward<double>(nullptr, dv.data(), nullptr, p.dz.data(), p.y.data(), p.v.data(),
-                            p.gate.data(), p.N, p.H, p.D, 0, 0);
+                            p.gate.data(), p.N, p.H, p.Hkv, p.D, 0, 0);
   CHECK(dv == ours(p).dv);
   p.gate = {1, 1};
   std::vector<double> z(p.y.size());
-  cpu::xsa_forward<double>(z.data(), p.y.data(), p.v.data(), nullptr, p.N, p.H, p.D, 0, 0);
+  cpu::xsa_forward<double>(z.data(), p.y.data(), p.v.data(), nullptr, p.N, p.H, p.Hkv, p.D, 0, 0);
   CHECK(z == ours(p).z);
 }

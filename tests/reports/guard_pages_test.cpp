@@ -202,11 +202,11 @@ TEST_CASE_TEMPLATE("guard pages: loss, rows of a table (ggml-org/llama.cpp PR#31
 TEST_CASE_TEMPLATE("guard pages: rows of heads (ggml-org/llama.cpp PR#3194)", T, float, double) {
   for_all_sizes([](int64_t rows_n, int64_t length) {
     check<T>("xsa", rows_n, length, [](Memory<T>& m, int64_t N, int64_t D) {
-      constexpr int64_t H = 2;
-      const T *y = m.in(N * H * D), *v = m.in(N * H * D), *gate = m.in(H);
-      cpu::xsa_forward<T>(m.out(N * H * D), y, v, gate, N, H, D, 0, 1e-6);
-      cpu::xsa_backward<T>(m.out(N * H * D), m.out(N * H * D), m.out(H), m.in(N * H * D), y, v,
-                           gate, N, H, D, 0, 1e-6);
+      constexpr int64_t H = 4, Hkv = 2;
+      const T *y = m.in(N * H * D), *v = m.in(N * Hkv * D), *gate = m.in(H);
+      cpu::xsa_forward<T>(m.out(N * H * D), y, v, gate, N, H, Hkv, D, 0, 1e-6);
+      cpu::xsa_backward<T>(m.out(N * H * D), m.out(N * Hkv * D), m.out(H), m.in(N * H * D), y, v,
+                           gate, N, H, Hkv, D, 0, 1e-6);
     });
     check<T>("rope", rows_n, 2 * length, [](Memory<T>& m, int64_t N, int64_t D) {
       for (const bool adjacent : {false, true})
