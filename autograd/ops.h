@@ -319,6 +319,9 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps);
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options);
+// {dy, dv, dgate}, the last undefined where gate is.
+TensorList xsa_backward(const Tensor& dz, const Tensor& y, const Tensor& v, const Tensor& gate,
+                        const XsaOptions& options);
 // mask is added to the scaled scores; it broadcasts to (B, H, T, T). -inf hides a key: the query
 // does not read it, even if it is NaN (nor, in XSA, its own value); a query that sees none gives 0.
 // The memory it takes is that of B H T T numbers, under a mask of B H T T D.

@@ -1,5 +1,5 @@
 // Attention, Exclusive Self Attention and rotary positions; above each fused op the same in plain
-// ops.
+// ops (xsa's is in plain_xsa.cpp).
 #include <cmath>
 #include <limits>
 
@@ -85,32 +85,6 @@ Tensor weights(const Tensor& scores, const Tensor& sink) {
 
 }  // namespace
 
-// x (..., Hkv G, D) as (..., Hkv, G, D): the heads that share one of v are a dimension.
-static Tensor in_groups(const Tensor& x, int64_t Hkv) {
-  Shape shape = x.shape();
-  shape[-2] = Hkv;
-  shape.push_back(x.size(-1));
-  shape[-2] = x.size(-2) / Hkv;
-  return reshape(x, shape);
-}
-
-// Unlike the kernel, it needs v.v to be a number of the dtype: neither overflown nor vanished.
-Tensor plain::xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
-  const int64_t Hkv = v.size(-2);
-  const Tensor y_in = in_groups(y, Hkv), v_in = in_groups(v, Hkv);  // (..., Hkv, G or 1, D)
-  Tensor n = sum(v_in * v_in, -1, true);                            // (..., Hkv, 1, 1)
-  Tensor d = n;
-  if (options.denominator == XsaDenominator::kAddEps) d = n + options.eps;
-  if (options.denominator == XsaDenominator::kClampNorm) {
-    Tensor floor = full_like(n, {}, options.eps * options.eps);
-    d = where(greater(n, floor), n, floor);
-  }
-  d = where(equal(d, full_like(d, {}, 0)), full_like(d, {}, 1), d);  // v = 0: c = 0
-  Tensor c = sum(y_in * v_in, -1, true) / d;                         // (..., Hkv, G, 1)
-  if (gate.defined()) c = c * reshape(gate, {Hkv, gate.size(0) / Hkv, 1});
-  return reshape(y_in - c * v_in, y.shape());  // (..., H, D)
-}
-
 Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOptions& options) {
   Shape rows = y.shape();
   if (y.dim() >= 2 && v.dim() == y.dim()) rows[-2] = v.size(-2);
@@ -128,7 +102,7 @@ Tensor xsa(const Tensor& y, const Tensor& v, const Tensor& gate, const XsaOption
   return record("xsa", z, {y, v, gate},
                 [y = SavedTensor(y), v = SavedTensor(v), gate = SavedTensor(gate), options, N, H,
                  Hkv, D, floor = floor, eps = eps](const Tensor& dz) {
-                  if (grad_enabled()) return vjp(plain::xsa, dz, y(), v(), gate(), options);
+                  if (grad_enabled()) return plain::xsa_backward(dz, y(), v(), gate(), options);
                   Tensor dy = needs_input_grad(0) ? empty_like(dz) : Tensor();
                   Tensor dv = needs_input_grad(1) ? empty_like(v()) : Tensor();
                   Tensor dgate = needs_input_grad(2) ? full_like(dz, {H}, 0) : Tensor();
