@@ -68,6 +68,10 @@ TEST_CASE("clean groups pass under each sanitizer; what is left out stands in th
 TEST_CASE("a group that fails, and one that passes but whose child reports, are found") {
   const Ended failed = World("echo 'CASES | 2 | 1'; exit 1").sanitize();
   CHECK(failed.code == 1);
+  const World note(
+      "echo Running thread 7 was not suspended >${ASAN_OPTIONS##*log_path=}.7; "
+      "echo 'CASES | 1 | 0'");
+  CHECK(note.sanitize().code == 0);
   const World child("echo report >${ASAN_OPTIONS##*log_path=}.7; echo 'CASES | 1 | 0'");
   const Ended reported = child.sanitize();
   INFO(reported.out, reported.err);
