@@ -156,7 +156,7 @@ void RunFolder::lock() {
   lock_ = lock;
 }
 
-void RunFolder::write_config(const TrainConfig& config, const CharTokenizer& tokenizer,
+void RunFolder::write_config(const TrainConfig& config, const Tokenizer& tokenizer,
                              const DataFile& data) const {
   write_file_atomically(file(kTokenizer), tokenizer.to_json().dump() + "\n");
   write_file_atomically(file(kConfig), text_of(config_json(config, data), 2) + "\n");
@@ -196,7 +196,7 @@ Checkpoint RunFolder::read_state() const {
       return json::parse(at->second);
     };
     read_config_json(part("config"), c.config, c.data);
-    c.tokenizer = CharTokenizer::from_json(part("tokenizer"));
+    c.tokenizer = Tokenizer::from_json(part("tokenizer"));
     const json rest = part("rest");
     c.progress = rest.at("progress");
     c.loader = {rest.at("loader").at("epoch").get<int64_t>(),
@@ -241,11 +241,11 @@ void RunFolder::cut_metrics(int64_t step) const {
 TrainedModel load_model(const std::string& path) {
   const RunFolder folder = RunFolder::open(path);
   const TrainConfig config = folder.read_config().config;
-  CharTokenizer tokenizer;
+  Tokenizer tokenizer;
   reading(folder.file(kTokenizer), folder.repair(), [&] {
-    tokenizer = CharTokenizer::from_json(read_json(folder.file(kTokenizer)));
+    tokenizer = Tokenizer::from_json(read_json(folder.file(kTokenizer)));
     CHECK_ARG(tokenizer.vocab_size() == config.model.vocab_size, "has ", tokenizer.vocab_size(),
-              " characters, but the model of config.json has ", config.model.vocab_size);
+              " tokens, but the model of config.json has ", config.model.vocab_size);
   });
   TrainedModel trained{config, tokenizer, GPT(config.model)};
   reading(folder.file(kModel), folder.repair(),

@@ -1,7 +1,7 @@
 // A run's folder and what it holds:
 //
 //   config.json        the TrainConfig and where the data lies
-//   tokenizer.json     the CharTokenizer
+//   tokenizer.json     the tokenizer
 //   state.safetensors  everything that resuming needs, config, tokenizer and weights included; its
 //                      rename is the one and only commit
 //   model.safetensors  the weights alone, names as in nn/gpt.h: an export of the state
@@ -34,7 +34,7 @@ DataFile describe_data(const std::string& path, const std::string& text);
 // What state.safetensors holds.
 struct Checkpoint {
   TrainConfig config;
-  CharTokenizer tokenizer;
+  Tokenizer tokenizer;
   DataFile data;
   StateDict tensors;        // Trainer::state_dict()
   nlohmann::json progress;  // Trainer::progress()
@@ -56,7 +56,7 @@ class RunFolder {
 
   // config.json and tokenizer.json, before the first commit: a run that is killed before it begins
   // again from these.
-  void write_config(const TrainConfig& config, const CharTokenizer& tokenizer,
+  void write_config(const TrainConfig& config, const Tokenizer& tokenizer,
                     const DataFile& data) const;
   bool has_state() const;
   // The config and data of a run that has no state yet: only these two fields are set.
@@ -88,7 +88,7 @@ class RunFolder {
 // writes the other files anew.
 struct TrainedModel {
   TrainConfig config;
-  CharTokenizer tokenizer;
+  Tokenizer tokenizer;
   GPT model;
 };
 TrainedModel load_model(const std::string& folder);

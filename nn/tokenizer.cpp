@@ -1,90 +1,87 @@
 #include "nn/tokenizer.h"
 
-#include <cstdio>
-
+#include "nn/tokenizer_split.h"
 #include "tensor/check.h"
+#include "tensor/files.h"
 
 namespace pellucid::nn {
 
-CharTokenizer::CharTokenizer(std::string_view text) {
-  std::array<bool, 256> seen{};
-  for (char c : text) seen[static_cast<uint8_t>(c)] = true;
-  ids_.fill(-1);
-  for (std::size_t b = 0; b < 256; ++b) {
-    if (!seen[b]) continue;
-    ids_[b] = vocab_size();
-    bytes_.push_back(static_cast<uint8_t>(b));
+Tokenizer Tokenizer::bytes(bool end_of_text) {
+  return CharTokenizer::from_json({{"type", "byte"}, {"end_of_text", end_of_text}});
+}
+
+Tokenizer Tokenizer::load(const std::string& path) {
+  if (path.ends_with(".bin")) return Llama2Tokenizer::load(path);
+  if (!path.ends_with(".json")) return BpeTokenizer::load_gpt2(path);
+  const nlohmann::json json = nlohmann::json::parse(read_file(path), nullptr, false);
+  try {
+    CHECK_ARG(!json.is_discarded(), "this is not JSON");
+    return from_json(json);
+  } catch (const std::exception& error) {
+    fail(path, ": ", error.what(), "; give the tokenizer.json of a run, GPT-2's vocab.bpe, or ",
+         "llama2.c's tokenizer.bin");
   }
 }
 
-// A byte as a reader would name it.
-static std::string spelled(uint8_t byte) {
-  char text[16];
-  std::snprintf(text, sizeof text, byte > 32 && byte < 127 ? "'%c'" : "byte 0x%02x", byte);
-  return text;
+std::string Tokenizer::kind() const {
+  if (std::holds_alternative<BpeTokenizer>(one_)) return "bpe";
+  if (std::holds_alternative<Llama2Tokenizer>(one_)) return "llama2";
+  return std::get<CharTokenizer>(one_).to_json().at("type");
 }
 
-// The byte at i, and the UTF-8 character that it is a part of, if it is a part of one.
-static std::string spelled(std::string_view text, std::size_t i) {
-  const auto continues = [&](std::size_t at) {
-    return at < text.size() && (static_cast<uint8_t>(text[at]) & 0xc0) == 0x80;
-  };
-  std::size_t begin = i;
-  while (begin > 0 && i - begin < 3 && continues(begin)) --begin;
-  const auto lead = static_cast<uint8_t>(text[begin]);
-  const std::size_t length = lead < 0xc2 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  std::size_t end = begin + 1;
-  while (end - begin < length && continues(end)) ++end;
-  const std::string byte = spelled(static_cast<uint8_t>(text[i]));
-  if (length == 1 || lead > 0xf4 || end - begin < length || i >= end) return byte;
-  uint32_t code = lead & (0xffu >> (length + 1));
-  for (std::size_t at = begin + 1; at < end; ++at)
-    code = code << 6 | (static_cast<uint8_t>(text[at]) & 0x3f);
-  if (code < 0xa0) return byte;  // a control character, or spelled too long
-  char name[32];
-  std::snprintf(name, sizeof name, " (U+%04X)", code);
-  return '\'' + std::string(text.substr(begin, length)) + '\'' + name + ", " + byte;
+int64_t Tokenizer::vocab_size() const {
+  return std::visit([](const auto& one) { return one.vocab_size(); }, one_);
 }
 
-std::vector<int64_t> CharTokenizer::encode(std::string_view text) const {
-  std::vector<int64_t> ids;
-  ids.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<uint8_t>(text[i]);
-    CHECK_ARG(ids_[byte] >= 0, "encode: ", spelled(text, i), " at position ", i,
-              " is not among the ", vocab_size(), " characters that the model was trained on");
-    ids.push_back(ids_[byte]);
-  }
-  return ids;
+std::vector<int64_t> Tokenizer::encode(std::string_view text) const {
+  return std::visit([&](const auto& one) { return one.encode(text); }, one_);
 }
 
-std::string CharTokenizer::decode(const std::vector<int64_t>& ids) const {
+std::string Tokenizer::token(int64_t id) const {
+  CHECK_ARG(id >= 0 && id < vocab_size(), "decode: id ", id, " is outside [0, ", vocab_size(), ")");
+  return std::visit([&](const auto& one) { return one.token(id); }, one_);
+}
+
+std::optional<int64_t> Tokenizer::end_of_text() const {
+  return std::visit([](const auto& one) { return std::optional<int64_t>(one.end_of_text()); },
+                    one_);
+}
+
+std::string Tokenizer::decode(const std::vector<int64_t>& ids) const {
+  TextStream stream(*this, true);
   std::string text;
-  for (int64_t id : ids) {
-    CHECK_ARG(id >= 0 && id < vocab_size(), "decode: id ", id, " is outside [0, ", vocab_size(),
-              ")");
-    text.push_back(static_cast<char>(bytes_[static_cast<std::size_t>(id)]));
+  for (const int64_t id : ids) text += stream.push(id);
+  return text + stream.rest();
+}
+
+nlohmann::json Tokenizer::to_json() const {
+  return std::visit([](const auto& one) { return one.to_json(); }, one_);
+}
+
+Tokenizer Tokenizer::from_json(const nlohmann::json& json) {
+  const auto type = json.is_object() && json.contains("type") ? json["type"] : nlohmann::json();
+  if (type == "char" || type == "byte") return CharTokenizer::from_json(json);
+  if (type == "bpe") return BpeTokenizer::from_json(json);
+  if (type == "llama2") return Llama2Tokenizer::from_json(json);
+  fail("tokenizer: wanted \"type\": \"char\", \"byte\", \"bpe\" or \"llama2\"; got ", type.dump());
+}
+
+// A text's first token brings a blank of its own there.
+TextStream::TextStream(const Tokenizer& tokenizer, bool at_start)
+    : tokenizer_(tokenizer), drop_blank_(at_start && tokenizer.kind() == "llama2") {}
+
+std::string TextStream::push(int64_t id) {
+  std::string text = held_ + tokenizer_.token(id);
+  if (drop_blank_ && !text.empty()) {
+    drop_blank_ = false;
+    if (text[0] == ' ') text.erase(0, 1);
   }
+  const std::size_t whole = text.size() - unfinished(text);
+  held_ = text.substr(whole);
+  text.resize(whole);
   return text;
 }
 
-nlohmann::json CharTokenizer::to_json() const { return {{"type", "char"}, {"bytes", bytes_}}; }
-
-CharTokenizer CharTokenizer::from_json(const nlohmann::json& json) {
-  CHECK_ARG(json.is_object() && json.value("type", "") == "char" && json.contains("bytes") &&
-                json["bytes"].is_array(),
-            "tokenizer: wanted {\"type\": \"char\", \"bytes\": [...]}");
-  CharTokenizer tokenizer;
-  for (const nlohmann::json& entry : json["bytes"]) {
-    CHECK_ARG(entry.is_number_integer() && entry >= 0 && entry < 256,
-              "tokenizer: a byte is a whole number in [0, 256); got ", entry.dump());
-    const auto byte = entry.get<uint8_t>();
-    CHECK_ARG(tokenizer.ids_[byte] < 0, "tokenizer: ", spelled(byte), " stands twice");
-    tokenizer.ids_[byte] = tokenizer.vocab_size();
-    tokenizer.bytes_.push_back(byte);
-  }
-  CHECK_ARG(tokenizer.vocab_size() > 0, "tokenizer: the vocabulary is empty");
-  return tokenizer;
-}
+std::string TextStream::rest() { return std::exchange(held_, ""); }
 
 }  // namespace pellucid::nn

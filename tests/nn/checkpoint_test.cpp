@@ -208,7 +208,7 @@ TEST_CASE("files that are whole but do not fit together are refused") {
   has(edit("config.json", "\"n_embd\": 4", "\"width\": 4"), "width");
   has(edit("config.json", "pellucid 1", "pellucid 2"), "wanted \"format\": \"pellucid 1\"");
   has(edit("config.json", "\"bytes\"", "\"size\""), "bytes");
-  has(edit("tokenizer.json", ",99", ""), "has 3 characters, but the model of config.json has 4");
+  has(edit("tokenizer.json", ",99", ""), "has 3 tokens, but the model of config.json has 4");
   has(edit("tokenizer.json", "99", "98"), "stands twice");
   CHECK(complaint([&] { load_model(run.path); }) == "");
 

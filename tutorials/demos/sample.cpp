@@ -11,7 +11,7 @@
 
 namespace pellucid::demos {
 
-static std::vector<int64_t> encode(const std::string& what, const nn::CharTokenizer& tokenizer,
+static std::vector<int64_t> encode(const std::string& what, const nn::Tokenizer& tokenizer,
                                    const std::string& text) {
   try {
     return tokenizer.encode(text);
@@ -31,7 +31,7 @@ int sample(const SampleArguments& a) {
   nn::generate(trained.model, prompt,
                {.max_new_tokens = a.tokens, .temperature = a.temperature, .top_k = a.top_k}, rng,
                [&](int64_t token) {
-                 const std::string text = trained.tokenizer.decode(token);
+                 const std::string text = trained.tokenizer.token(token);
                  std::fwrite(text.data(), 1, text.size(), stdout);
                  std::fflush(stdout);
                  return !interrupted() && std::ferror(stdout) == 0;

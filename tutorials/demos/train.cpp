@@ -43,14 +43,14 @@ Split split(const std::vector<int64_t>& tokens) {
 
 struct Run {
   RunFolder folder;
-  nn::CharTokenizer tokenizer;
+  nn::Tokenizer tokenizer;
   nn::DataFile data;
   nn::Trainer trainer;
   nn::Loader loader;
   std::vector<nn::Batch> validation;
   double seconds_before = 0;  // trained before this process
 
-  Run(RunFolder run_folder, const nn::TrainConfig& config, const nn::CharTokenizer& run_tokenizer,
+  Run(RunFolder run_folder, const nn::TrainConfig& config, const nn::Tokenizer& run_tokenizer,
       const nn::DataFile& run_data, const Split& tokens)
       : folder(std::move(run_folder)),
         tokenizer(run_tokenizer),
@@ -85,7 +85,7 @@ Run begin(const TrainArguments& a) {
   nn::TrainConfig config = find_preset(a.preset);
   const std::string text = nn::read_text(a.data);
   check_length(a.data, text.size(), config.model.block_size);
-  const nn::CharTokenizer tokenizer(text);
+  const nn::Tokenizer tokenizer = nn::CharTokenizer(text);
   config.model.vocab_size = tokenizer.vocab_size();
   config.model.attention = a.attention;
   config.seed = a.seed;
@@ -120,7 +120,7 @@ Run resume(const TrainArguments& a) {
   CHECK_ARG(now.hash == data.hash && now.bytes == data.bytes, data.path,
             ": is not the text that the run began with (", data.bytes, " bytes then, ", now.bytes,
             " now, or other contents); give that one by --data");
-  const nn::CharTokenizer tokenizer = has_state ? c.tokenizer : nn::CharTokenizer(text);
+  const nn::Tokenizer tokenizer = has_state ? c.tokenizer : nn::Tokenizer(nn::CharTokenizer(text));
 
   CHECK_ARG(tokenizer.vocab_size() == c.config.model.vocab_size, a.resume, ": its config has ",
             c.config.model.vocab_size, " characters, but its tokenizer ", tokenizer.vocab_size(),
