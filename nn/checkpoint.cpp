@@ -53,16 +53,8 @@ std::string shell_command(const std::vector<std::string>& words) {
 
 // ---- what the JSON files hold ----
 
-DataFile describe_data(const std::string& path, const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return {fs::absolute(path).lexically_normal().string(), text.size(), hash};
-}
-
-static json config_json(const TrainConfig& config, const DataFile& data) {
-  return {{"format", "pellucid 1"},
-          {"train", config},
-          {"data", {{"path", data.path}, {"bytes", data.bytes}, {"fnv1a", data.hash}}}};
+static json config_json(const TrainConfig& config, const DataSource& data) {
+  return {{"format", "pellucid 1"}, {"train", config}, {"data", data}};
 }
 
 // A path need not be UTF-8; what is not is replaced, and resuming then needs --data.
@@ -70,13 +62,11 @@ static std::string text_of(const json& j, int indent = -1) {
   return j.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-static void read_config_json(const json& j, TrainConfig& config, DataFile& data) {
+static void read_config_json(const json& j, TrainConfig& config, DataSource& data) {
   CHECK_ARG(j.is_object() && j.value("format", "") == "pellucid 1",
             "wanted \"format\": \"pellucid 1\"");
   j.at("train").get_to(config);
-  const json& d = j.at("data");
-  data = {d.at("path").get<std::string>(), d.at("bytes").get<uint64_t>(),
-          d.at("fnv1a").get<uint64_t>()};
+  j.at("data").get_to(data);
 }
 
 static json read_json(const std::string& path) {
@@ -157,7 +147,7 @@ void RunFolder::lock() {
 }
 
 void RunFolder::write_config(const TrainConfig& config, const Tokenizer& tokenizer,
-                             const DataFile& data) const {
+                             const DataSource& data) const {
   write_file_atomically(file(kTokenizer), tokenizer.to_json().dump() + "\n");
   write_file_atomically(file(kConfig), text_of(config_json(config, data), 2) + "\n");
 }
@@ -169,6 +159,13 @@ Checkpoint RunFolder::read_config() const {
   reading(file(kConfig), repair(),
           [&] { read_config_json(read_json(file(kConfig)), checkpoint.config, checkpoint.data); });
   return checkpoint;
+}
+
+Tokenizer RunFolder::read_tokenizer() const {
+  Tokenizer tokenizer;
+  reading(file(kTokenizer), repair(),
+          [&] { tokenizer = Tokenizer::from_json(read_json(file(kTokenizer))); });
+  return tokenizer;
 }
 
 void RunFolder::commit(const Checkpoint& c) const {
@@ -240,14 +237,14 @@ void RunFolder::cut_metrics(int64_t step) const {
 
 TrainedModel load_model(const std::string& path) {
   const RunFolder folder = RunFolder::open(path);
-  const TrainConfig config = folder.read_config().config;
-  Tokenizer tokenizer;
-  reading(folder.file(kTokenizer), folder.repair(), [&] {
-    tokenizer = Tokenizer::from_json(read_json(folder.file(kTokenizer)));
-    CHECK_ARG(tokenizer.vocab_size() == config.model.vocab_size, "has ", tokenizer.vocab_size(),
-              " tokens, but the model of config.json has ", config.model.vocab_size);
-  });
-  TrainedModel trained{config, tokenizer, GPT(config.model)};
+  const Checkpoint begun = folder.read_config();
+  const TrainConfig& config = begun.config;
+  const Tokenizer tokenizer = folder.read_tokenizer();
+  if (tokenizer.vocab_size() != config.model.vocab_size)
+    refuse(folder.file(kTokenizer), "has " + std::to_string(tokenizer.vocab_size()) +
+                                        " tokens, but the model of config.json has " +
+                                        std::to_string(config.model.vocab_size) + folder.repair());
+  TrainedModel trained{config, begun.data, tokenizer, GPT(config.model)};
   reading(folder.file(kModel), folder.repair(),
           [&] { trained.model.load_state_dict(load_safetensors(folder.file(kModel)).tensors); });
   trained.model.eval();

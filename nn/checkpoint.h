@@ -2,19 +2,20 @@
 //
 //   config.json        the TrainConfig and where the data lies
 //   tokenizer.json     the tokenizer
+//   tokens.bin         the data as tokens, where finding them takes time; made anew if need be
 //   state.safetensors  everything that resuming needs, config, tokenizer and weights included; its
 //                      rename is the one and only commit
 //   model.safetensors  the weights alone, names as in nn/gpt.h: an export of the state
 //   metrics.jsonl      one line a step
 //   lock               locked by the process that trains
 //
-// All files but the last two are replaced whole (tensor/files.h), so that a process killed at any
-// moment leaves the old one or the new one.
+// All files but metrics.jsonl and lock are replaced whole (tensor/files.h), so that a process
+// killed at any moment leaves the old one or the new one.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "nn/tokenizer.h"
+#include "nn/corpus.h"
 #include "nn/trainer.h"
 
 namespace pellucid::nn {
@@ -24,18 +25,11 @@ namespace pellucid::nn {
 // start script or main() sets, or else pellucid.
 std::string shell_command(const std::vector<std::string>& words);
 
-// A training text: where it lies, and enough to tell whether it is still the same.
-struct DataFile {
-  std::string path;
-  uint64_t bytes = 0, hash = 0;  // FNV-1a of all bytes
-};
-DataFile describe_data(const std::string& path, const std::string& text);
-
 // What state.safetensors holds.
 struct Checkpoint {
   TrainConfig config;
   Tokenizer tokenizer;
-  DataFile data;
+  DataSource data;
   StateDict tensors;        // Trainer::state_dict()
   nlohmann::json progress;  // Trainer::progress()
   Loader::State loader;
@@ -57,10 +51,11 @@ class RunFolder {
   // config.json and tokenizer.json, before the first commit: a run that is killed before it begins
   // again from these.
   void write_config(const TrainConfig& config, const Tokenizer& tokenizer,
-                    const DataFile& data) const;
+                    const DataSource& data) const;
   bool has_state() const;
   // The config and data of a run that has no state yet: only these two fields are set.
   Checkpoint read_config() const;
+  Tokenizer read_tokenizer() const;  // tokenizer.json
 
   void commit(const Checkpoint& checkpoint) const;
   Checkpoint read_state() const;  // throws, naming the file and the fault, if it is damaged
@@ -88,8 +83,13 @@ class RunFolder {
 // writes the other files anew.
 struct TrainedModel {
   TrainConfig config;
+  DataSource data;
   Tokenizer tokenizer;
   GPT model;
+  // The token that each text begins after and ends in, if the model learned from documents.
+  std::optional<int64_t> end_of_text() const {
+    return data.has_documents() ? tokenizer.end_of_text() : std::nullopt;
+  }
 };
 TrainedModel load_model(const std::string& folder);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 
@@ -41,38 +42,94 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// Row b of a batch: the window that begins at token `start`; only targets in [from, to) count.
-static void fill_row(Batch& batch, int64_t b, const std::vector<int64_t>& tokens, int64_t start,
-                     int64_t from, int64_t to) {
-  const int64_t T = batch.inputs.size(1), n = static_cast<int64_t>(tokens.size());
-  int64_t* x = static_cast<int64_t*>(batch.inputs.data()) + b * T;
-  int64_t* y = static_cast<int64_t*>(batch.targets.data()) + b * T;
-  for (int64_t t = 0; t < T; ++t) {
-    const int64_t target = start + t + 1;
-    x[t] = tokens[static_cast<std::size_t>(std::min(start + t, n - 1))];
-    const bool counts = target >= from && target < to;
-    y[t] = counts ? tokens[static_cast<std::size_t>(target)] : kIgnore;
-    batch.counted += counts;
-  }
+static Batch make_batch(const std::vector<int64_t>& tokens, const std::vector<Window>& windows,
+                        int64_t T) {
+  const int64_t B = std::ssize(windows), n = std::ssize(tokens);
+  Batch batch{empty({B, T}, kInt64), empty({B, T}, kInt64)};  // (B, T)
+  auto *x = static_cast<int64_t*>(batch.inputs.data()),
+       *y = static_cast<int64_t*>(batch.targets.data());
+  for (const Window& w : windows)
+    for (int64_t t = 0; t < T; ++t) {
+      const int64_t target = w.start + t + 1;
+      *x++ = tokens[static_cast<std::size_t>(std::min(w.start + t, n - 1))];
+      const bool counts = target >= w.from && target < w.to;
+      *y++ = counts ? tokens[static_cast<std::size_t>(target)] : kIgnore;
+      batch.counted += counts;
+    }
+  return batch;
 }
 
-Loader::Loader(std::vector<int64_t> tokens, int64_t B, int64_t T, uint64_t seed)
-    : tokens_(std::move(tokens)), B_(B), T_(T), seed_(seed) {
+// Targets are the tokens 1 .. n - 1. The first `phase` of them, if any, are a window, then each T.
+// One that would reach over the end begins earlier instead: its first targets belong to the window
+// before.
+static std::vector<Window> cut_text(int64_t n, int64_t T, int64_t phase) {
+  std::vector<Window> windows;
+  if (phase > 0) windows.push_back({0, 1, phase + 1});
+  for (int64_t start = phase; start < n - 1; start += T)
+    windows.push_back({std::min(start, n - 1 - T), start + 1, n});
+  return windows;
+}
+
+// The documents between two end-of-text tokens, those with more than T targets cut in the same way.
+static std::vector<Window> cut_documents(const std::vector<int64_t>& tokens, int64_t end_of_text,
+                                         int64_t T, int64_t phase) {
+  std::vector<Window> windows;
+  int64_t begin = 0;
+  for (int64_t end = 1; end < std::ssize(tokens); ++end) {
+    if (tokens[static_cast<std::size_t>(end)] != end_of_text) continue;
+    const bool cut = end - begin > T;
+    for (int64_t start = begin, to; start < end; start = to) {
+      to = std::min(end, start + (cut && start == begin && phase > 0 ? phase : T));
+      windows.push_back({start, start + 1, to + 1});
+    }
+    begin = end;
+  }
+  return windows;
+}
+
+// From windows[next] on as many as fill at most `places`, all as long as the longest of them.
+static Batch next_documents(const std::vector<int64_t>& tokens, const std::vector<Window>& windows,
+                            const std::vector<int64_t>& order, int64_t& next, int64_t places) {
+  std::vector<Window> rows;
+  for (int64_t T = 0; next < std::ssize(order); ++next) {
+    const Window& w = windows[static_cast<std::size_t>(order[static_cast<std::size_t>(next)])];
+    const int64_t longest = std::max(T, w.to - w.from);
+    if (!rows.empty() && longest > places / (std::ssize(rows) + 1)) break;
+    T = longest;
+    rows.push_back(w);
+  }
+  int64_t T = 0;
+  for (const Window& w : rows) T = std::max(T, w.to - w.from);
+  return make_batch(tokens, rows, T);
+}
+
+static void check_documents(const std::vector<int64_t>& tokens, int64_t end_of_text) {
+  CHECK_ARG(tokens.size() >= 2 && tokens.front() == end_of_text && tokens.back() == end_of_text,
+            "data: documents must stand between end-of-text tokens, ", end_of_text,
+            " first and last");
+}
+
+Loader::Loader(std::vector<int64_t> tokens, int64_t B, int64_t T, uint64_t seed,
+               std::optional<int64_t> end_of_text)
+    : tokens_(std::move(tokens)), B_(B), T_(T), seed_(seed), end_of_text_(end_of_text) {
   CHECK_ARG(B >= 1 && T >= 1, "Loader: B and T must be at least 1; got ", B, " and ", T);
-  CHECK_ARG(static_cast<int64_t>(tokens_.size()) > T, "Loader: ", tokens_.size(),
-            " tokens for training are too few for windows of ", T, ": more than ", T,
-            " are needed; give a longer text or a shorter context");
+  if (end_of_text) {
+    check_documents(tokens_, *end_of_text);
+  } else {
+    CHECK_ARG(std::ssize(tokens_) > T, "Loader: ", tokens_.size(),
+              " tokens for training are too few for windows of ", T, ": more than ", T,
+              " are needed; give a longer text or a shorter context");
+  }
   begin_epoch();
 }
 
 // Each epoch has a stream of random numbers of its own.
 void Loader::begin_epoch() {
   Generator rng{seed_, static_cast<uint64_t>(state_.epoch), 0};
-  phase_ = rng.below(T_);
-  // Targets are the tokens 1 .. n - 1. The windows at phase + w T cover what follows the phase.
-  const int64_t targets = static_cast<int64_t>(tokens_.size()) - 1;
-  const int64_t windows = (phase_ > 0) + (targets - phase_ + T_ - 1) / T_;
-  order_ = permutation(windows, rng);
+  const int64_t phase = rng.below(T_);
+  windows_ = end_of_text_ ? cut_documents(tokens_, *end_of_text_, T_, phase)
+                          : cut_text(std::ssize(tokens_), T_, phase);
+  order_ = permutation(std::ssize(windows_), rng);
 }
 
 void Loader::set_state(const State& state) {
@@ -84,36 +141,41 @@ void Loader::set_state(const State& state) {
 }
 
 Batch Loader::next() {
-  Batch batch{empty({B_, T_}, kInt64), empty({B_, T_}, kInt64)};  // (B, T)
-  const int64_t n = static_cast<int64_t>(tokens_.size());
-  for (int64_t b = 0; b < B_; ++b) {
+  std::vector<Window> rows;
+  do {
     if (state_.next == windows()) {
       state_ = {state_.epoch + 1, 0};
       begin_epoch();
     }
-    // Window 0 holds what lies before the phase, if anything does. One that would reach over the
-    // end begins earlier instead: its first targets belong to the window before.
-    int64_t w = order_[static_cast<std::size_t>(state_.next++)];
-    if (phase_ > 0 && w == 0) {
-      fill_row(batch, b, tokens_, 0, 1, phase_ + 1);
-      continue;
-    }
-    const int64_t start = phase_ + (w - (phase_ > 0)) * T_;
-    fill_row(batch, b, tokens_, std::min(start, n - 1 - T_), start + 1, n);
-  }
-  return batch;
+    if (end_of_text_) return next_documents(tokens_, windows_, order_, state_.next, B_ * T_);
+    const int64_t window = order_[static_cast<std::size_t>(state_.next++)];
+    rows.push_back(windows_[static_cast<std::size_t>(window)]);
+  } while (std::ssize(rows) < B_);
+  return make_batch(tokens_, rows, T_);
 }
 
-std::vector<Batch> validation_batches(const std::vector<int64_t>& tokens, int64_t B, int64_t T) {
-  const int64_t n = static_cast<int64_t>(tokens.size());
+std::vector<Batch> validation_batches(const std::vector<int64_t>& tokens, int64_t B, int64_t T,
+                                      std::optional<int64_t> end_of_text) {
+  const int64_t n = std::ssize(tokens);
   CHECK_ARG(B >= 1 && T >= 1, "validation: B and T must be at least 1; got ", B, " and ", T);
   CHECK_ARG(n >= 2, "validation: ", n, " tokens are too few: at least 2 are needed");
-  const int64_t windows = (n - 2) / T + 1;
   std::vector<Batch> batches;
-  for (int64_t w = 0, rows = 0; w < windows; w += rows) {
-    rows = std::min(B, windows - w);
-    Batch& batch = batches.emplace_back(Batch{empty({rows, T}, kInt64), empty({rows, T}, kInt64)});
-    for (int64_t b = 0; b < rows; ++b) fill_row(batch, b, tokens, (w + b) * T, 0, n);
+  if (end_of_text) {
+    check_documents(tokens, *end_of_text);
+    const std::vector<Window> windows = cut_documents(tokens, *end_of_text, T, 0);
+    std::vector<int64_t> order(windows.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (int64_t next = 0; next < std::ssize(order);)
+      batches.push_back(next_documents(tokens, windows, order, next, B * T));
+    return batches;
+  }
+  std::vector<Window> rows;
+  for (int64_t start = 0; start < n - 1; start += T) {
+    rows.push_back({start, start + 1, n});
+    if (std::ssize(rows) == B || n - 1 - start <= T) {
+      batches.push_back(make_batch(tokens, rows, T));
+      rows.clear();
+    }
   }
   return batches;
 }

@@ -31,9 +31,10 @@ std::vector<double> next_logits(GPT& model, const std::vector<int64_t>& tokens, 
 }  // namespace
 
 int64_t sample_token(const std::vector<double>& logits, double temperature, int64_t top_k,
-                     Generator& rng) {
+                     Generator& rng, double top_p) {
   CHECK_ARG(temperature >= 0 && std::isfinite(temperature),
             "sample: temperature must be 0 or more; got ", temperature);
+  CHECK_ARG(top_p > 0 && top_p <= 1, "sample: top_p must be above 0 and at most 1; got ", top_p);
   CHECK_ARG(top_k >= 0, "sample: top_k must be 0 (all) or more; got ", top_k);
   double max = -std::numeric_limits<double>::infinity();
   for (double logit : logits) {
@@ -61,6 +62,19 @@ int64_t sample_token(const std::vector<double>& logits, double temperature, int6
   for (int64_t id : ids) {
     weights.push_back(std::exp((logits[id] - max) / temperature));
     total += weights.back();
+  }
+  if (top_p < 1) {
+    // The likeliest first, of equals the lowest ids, until they have the share.
+    std::vector<std::size_t> order(ids.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    double kept = 0;
+    for (const std::size_t i : order) {
+      if (kept >= top_p * total) weights[i] = 0;
+      kept += weights[i];
+    }
+    total = kept;
   }
   const double share = rng.uniform() * total;
   int64_t last = 0;
@@ -95,7 +109,8 @@ std::vector<int64_t> generate(GPT& model, const std::vector<int64_t>& prompt,
     const auto logits = next_logits(model, window, cached ? seen : 0, cached ? &caches : nullptr);
     seen = window.size();
 
-    const int64_t token = sample_token(logits, options.temperature, options.top_k, rng);
+    const int64_t token =
+        sample_token(logits, options.temperature, options.top_k, rng, options.top_p);
     text.push_back(token);
     window.push_back(token);
     if (on_token && !on_token(token)) break;

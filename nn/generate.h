@@ -1,5 +1,5 @@
 // Generation: one token after the other, each drawn from softmax(logits / temperature) over the
-// top_k likeliest tokens.
+// top_k likeliest tokens, or over the fewest that have a share of top_p of the probability.
 //
 // With the cache, a new token costs one row of the model. Past block_size tokens the context is the
 // last block_size of them: every position moves by one, so that keys and values change and each
@@ -13,6 +13,7 @@ struct GenerateOptions {
   int64_t max_new_tokens = 100;
   double temperature = 1;  // 0: the likeliest token, the lowest id of equals
   int64_t top_k = 0;       // 0: all; more than the vocabulary: all
+  double top_p = 1;        // of these the likeliest that together have this share; 1: all
   bool use_cache = true;
 };
 
@@ -28,6 +29,6 @@ std::vector<int64_t> generate(GPT& model, const std::vector<int64_t>& prompt,
 // Draws an id by its logits. Of equal logits at the edge of top_k, the lower ids stay. A NaN, a
 // +inf, or nothing but -inf is an error.
 int64_t sample_token(const std::vector<double>& logits, double temperature, int64_t top_k,
-                     Generator& rng);
+                     Generator& rng, double top_p = 1);
 
 }  // namespace pellucid::nn

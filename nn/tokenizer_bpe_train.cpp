@@ -115,7 +115,8 @@ class Training {
       if (a.count != b.count) return a.count < b.count;
       const auto bytes = [&](int64_t id) -> const std::string& { return (*tokens)[id]; };
       const int left = bytes(a.pair.first).compare(bytes(b.pair.first));
-      return left != 0 ? left < 0 : bytes(a.pair.second).compare(bytes(b.pair.second)) < 0;
+      if (left != 0) return left < 0;
+      return bytes(a.pair.second) < bytes(b.pair.second);
     }
   };
 

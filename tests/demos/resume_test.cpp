@@ -234,3 +234,33 @@ TEST_CASE("--minutes fixes the number of steps and stores it") {
   CHECK(lab.state("timed").config.steps == fixed);
   CHECK(json::parse(slurp(lab.file("timed", "config.json"))).at("train").at("steps") == fixed);
 }
+
+TEST_CASE("documents by BPE: stopped, the tokens lost or damaged, and resumed to the same bytes") {
+  const Lab& lab = the_lab();
+  std::string names;
+  for (int i = 0; i < 500; ++i)
+    names += sentences(3 + static_cast<std::size_t>(i) % 37, 7 + i) + "\n";
+  spit(lab.folder.file("names.txt"), names);
+  const auto train = [](const std::string& out) {
+    return std::vector<std::string>{"train", "--data",      "names.txt", "--documents",
+                                    "lines", "--tokenizer", "bpe",       "--vocab-size",
+                                    "300",   "--preset",    "tiny",      "--out",
+                                    out,     "--steps",     "300"};
+  };
+  REQUIRE(run(train("documents"), lab.here()).code == 0);
+  const std::string tokens = slurp(lab.file("documents", "tokens.bin"));
+  CHECK(tokens.size() > 1000);
+  {
+    Process first(train("parts"), lab.here());
+    lab.wait_for(first, "parts", 60);
+    first.signal(SIGINT);
+    CHECK(first.wait().code == 130);
+  }
+  spit(lab.file("parts", "tokens.bin"), tokens.substr(0, 900));
+  CHECK(run({"train", "--resume", "parts", "--threads", "1"}, lab.here()).code == 0);
+  CHECK(slurp(lab.file("parts", "tokens.bin")) == tokens);
+  fs::remove(lab.file("parts", "tokens.bin"));
+  CHECK(run({"train", "--resume", "parts"}, lab.here()).code == 0);
+  CHECK(slurp(lab.file("parts", "tokens.bin")) == tokens);
+  lab.check_same("documents", "parts");
+}

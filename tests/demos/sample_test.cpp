@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/ioctl.h>
 
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -132,8 +133,8 @@ TEST_CASE("eval measures what training printed") {
   const Ended ended = model().pellucid({"eval", "--model", "run", "--data", "text.txt"});
   INFO(ended.out);
   CHECK(ended.code == 0);
-  CHECK(ended.out.find("last 10 %  loss " + val_loss + " nats/char, ") == 0);
-  CHECK(ended.out.find(" bits/char, 900 characters\nwhole file loss ") != std::string::npos);
+  CHECK(ended.out.find("last 10 %  loss " + val_loss + " nats/token, ") == 0);
+  CHECK(ended.out.find(" bits/byte, 900 tokens\nwhole text loss ") != std::string::npos);
   CHECK(lines(ended.out) == 2);
   CHECK(ascii(ended.out));
 
@@ -147,16 +148,110 @@ TEST_CASE("eval measures what training printed") {
 
   // Short files, and characters that the model has never seen.
   spit(model().folder.file("two"), "th");
-  CHECK(model().pellucid({"eval", "--model", "run", "--data", "two"}).out.find("whole file loss") ==
+  CHECK(model().pellucid({"eval", "--model", "run", "--data", "two"}).out.find("whole text loss") ==
         0);
   spit(model().folder.file("one"), "t");
   spit(model().folder.file("foreign"), "the cat %");
   for (const auto& [file, part] : std::map<std::string, std::string>{
-           {"one", "one: has 1 character"}, {"foreign", "foreign: encode: '%' at position 8"}}) {
+           {"one", "one: has 1 token;"}, {"foreign", "foreign: encode: '%' at position 8"}}) {
     const Ended bad = model().pellucid({"eval", "--model", "run", "--data", file});
     CHECK(bad.code == 1);
     CHECK(lines(bad.err) == 1);
     CHECK(bad.err.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("eval --ngram: the n-grams' losses on the same split") {
+  const Ended ended = model().pellucid({"eval", "--model", "run", "--data", "text.txt", "--ngram"});
+  INFO(ended.out);
+  CHECK(ended.code == 0);
+  // The same by hand: add-0.1 of n = 1.
+  const std::string text = sentences(9000), train = text.substr(0, 8100), held = text.substr(8100);
+  std::map<char, double> counts;
+  for (const char c : text) counts[c] = 0.1;
+  double total = 0.1 * static_cast<double>(counts.size()), nats = 0;
+  for (const char c : train) ++counts[c], ++total;
+  for (const char c : held) nats -= std::log(counts[c] / total);
+  char row[80];
+  std::snprintf(row, sizeof row, "\n  n = 1   add-0.1 %.4f  %.4f   Witten-Bell ", nats / 900,
+                nats / 900 / std::log(2.0));
+  CHECK(ended.out.find(row) != std::string::npos);
+  CHECK(ended.out.find("\n  n = 5   add-0.1 ") != std::string::npos);
+  CHECK(lines(ended.out) == 8);
+  CHECK(ascii(ended.out));
+}
+
+TEST_CASE("--top-p keeps the likeliest that have the share") {
+  const std::string likeliest = model().text({"--tokens", "60", "--temperature", "0"});
+  CHECK(model().text({"--tokens", "60", "--top-p", "0.000001", "--seed", "9"}) == likeliest);
+  const std::string all = model().text({"--tokens", "60", "--seed", "4"});
+  CHECK(model().text({"--tokens", "60", "--seed", "4", "--top-p", "1"}) == all);
+  CHECK(model().text({"--tokens", "60", "--seed", "4", "--top-p", "0.5"}) != all);
+}
+
+TEST_CASE("--interactive: a prompt a line until the input ends; Ctrl-C ends it with 130") {
+  RunOptions options;
+  options.input = "the cat\n\nthe Zebra\na dog\n";
+  const Ended ended = model().pellucid(
+      {"sample", "--model", "run", "--interactive", "--tokens", "20", "--seed", "3"}, options);
+  INFO(ended.out << ended.err);
+  CHECK(ended.code == 1);  // one prompt was refused, and the others answered
+  CHECK(ended.err.find("pellucid: the prompt: encode: 'Z' at position 4") == 0);
+  CHECK(lines(ended.err) == 1);
+  CHECK(ended.out.rfind("the cat", 0) == 0);
+  CHECK(ended.out.find("\na dog") != std::string::npos);
+  options.input = "the cat\na dog";
+  const Ended two = model().pellucid(
+      {"sample", "--model", "run", "--interactive", "--tokens", "20", "--seed", "3"}, options);
+  CHECK(two.code == 0);
+  CHECK(two.out.substr(0, 27) == ended.out.substr(0, 27));
+  CHECK(two.out.size() == 27 + 1 + 25 + 1);
+
+  // stdin that stays open: the process waits for a line.
+  RunOptions shell;
+  shell.program = "/bin/sh", shell.folder = model().folder.path.string();
+  Process waiting(
+      {"-c", "mkfifo pipe; exec \"$0\" sample --model run --interactive <> pipe", PELLUCID_PROGRAM},
+      shell);
+  usleep(400'000);
+  REQUIRE(waiting.running());
+  waiting.signal(SIGINT);
+  CHECK(waiting.wait().code == 130);
+}
+
+TEST_CASE("a model of documents begins one by itself and stops where it ends") {
+  const TemporaryFolder folder;
+  std::string names;
+  for (int i = 0; i < 400; ++i) names += i % 2 ? "anna\n" : "bo\xc3\xa9\n";
+  spit(folder.file("names.txt"), names);
+  const RunOptions here{.folder = folder.path.string()};
+  for (const std::string tokenizer : {"char", "byte", "bpe"}) {
+    CAPTURE(tokenizer);
+    std::vector<std::string> arguments = {
+        "train", "--data",  "names.txt", "--documents", "lines",       "--preset", "tiny",
+        "--out", tokenizer, "--steps",   "150",         "--tokenizer", tokenizer};
+    if (tokenizer == "bpe") arguments.insert(arguments.end(), {"--vocab-size", "260"});
+    const Ended trained = run(arguments, here);
+    INFO(trained.err);
+    REQUIRE(trained.code == 0);
+    int whole = 0;
+    for (int seed = 1; seed <= 10; ++seed) {
+      const Ended one = run(
+          {"sample", "--model", tokenizer, "--temperature", "0.5", "--seed", std::to_string(seed)},
+          here);
+      CHECK(one.code == 0);
+      whole += one.out == "anna\n" || one.out == "bo\xc3\xa9\n";
+    }
+    CHECK(whole >= 8);  // a coin decides the first letter, nothing the rest
+    CHECK(run({"sample", "--model", tokenizer, "--prompt", "an", "--temperature", "0"}, here).out ==
+          "anna\n");
+    // Half of one bit a name, of 4 bytes: ln 2 / 5 nats a token of names.
+    const Ended measured =
+        run({"eval", "--model", tokenizer, "--data", "names.txt", "--ngram"}, here);
+    INFO(measured.out);
+    CHECK(measured.out.find("held out   loss ") == 0);
+    CHECK(measured.out.find("\nall        loss ") != std::string::npos);
+    CHECK(measured.out.find("\n  n = 5   add-0.1 ") != std::string::npos);
   }
 }
 

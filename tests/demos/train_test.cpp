@@ -93,9 +93,9 @@ TEST_CASE("a run's folder: the files, the metrics' keys, the words on the way") 
     const json& line = metrics[static_cast<std::size_t>(i)];
     CHECK(line.at("step") == i + 1);
     CHECK(line.at("tokens") == (i + 1) * 8 * 32);
-    std::set<std::string> keys,
-        wanted = {"step", "tokens", "loss", "lr", "grad_norm", "tokens_per_s", "seconds"};
-    if (i + 1 == 40) wanted.insert("val_loss");
+    std::set<std::string> keys, wanted = {"step", "tokens",    "loss",         "bits_per_byte",
+                                          "lr",   "grad_norm", "tokens_per_s", "seconds"};
+    if (i + 1 == 40) wanted.insert({"val_loss", "val_bits_per_byte"});
     for (const auto& [key, value] : line.items()) {
       keys.insert(key);
       CHECK(value.is_number());
@@ -151,7 +151,9 @@ TEST_CASE("data that is no text: one line with the repair, nothing written") {
   refused("binary", {"binary: looks binary (byte 0 at position 4); give a plain text file"});
   spit(desk.folder.file("tail"), desk.text + '\0');
   refused("tail", {"looks binary (byte 0 at position 4000)"});
-  refused(".", {".: is a folder; give a text file inside it"});
+  refused(".", {"binary: looks binary (byte 0 at position 4)"});  // a file in it
+  fs::create_directory(desk.folder.file("none"));
+  refused("none", {"none: holds no files; give a folder of text files"});
   refused("/dev/zero", {"is no ordinary file"});
 
   spit(desk.folder.file("enough"), sentences(36));
@@ -176,7 +178,8 @@ TEST_CASE("folders that cannot be used: one line with the repair, nothing writte
   desk.refused({"sample", "--model", "none"}, {"none: no such folder"});
   desk.refused({"sample", "--model", "."}, {".: holds no run"});
   desk.refused({"eval", "--model", "run", "--data", "none"}, {"none: no such file"});
-  desk.refused({"eval", "--model", "run", "--data", "."}, {".: is a folder"});
+  fs::create_directory(desk.folder.file("hollow"));
+  desk.refused({"eval", "--model", "run", "--data", "hollow"}, {"hollow: holds no files"});
 }
 
 TEST_CASE("without permission: one line with the repair" * doctest::skip(!can_be_nobody()) *
@@ -262,6 +265,14 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   for (const char* seed :
        {"-1", "18446744073709551616", "99999999999999999999999", "0x10", "1.0", "", " 1", "1 "})
     wrong(train, {"--seed", seed});
+  wrong(train, {"--vocab-size", "500"});
+  wrong(train, {"--tokenizer", "bpe", "--vocab-size", "256"});
+  wrong(train, {"--tokenizer", ""});
+  wrong(train, {"--documents", "pages"});
+  wrong(train, {"--documents", "lines", "--separator", "x"});
+  wrong(train, {"--separator", ""});
+  wrong({"train", "--resume", "new", "--tokenizer", "byte"});
+  wrong({"train", "--resume", "new", "--documents", "lines"});
   wrong(train, {"--threads", "0"});
   wrong(train, {"--threads", "x"});
   wrong(train, {"--unknown"});
@@ -271,7 +282,12 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   wrong({"sample", "--model", "run", "--top-k", "-1"});
   wrong({"sample", "--model", "run", "--temperature", "-0.1"});
   wrong({"sample", "--model", "run", "--temperature", "nan"});
+  wrong({"sample", "--model", "run", "--top-p", "0"});
+  wrong({"sample", "--model", "run", "--top-p", "1.1"});
+  wrong({"sample", "--model", "run", "--interactive", "--prompt", "a"});
   wrong({"eval", "--model", "run"});
+  wrong({"eval", "--model", "run", "--ngram"});
+  wrong({"eval", "--model", "run", "--tasks"});
   wrong({"eval", "--data", "text.txt"});
   wrong({"demo", "--attention", "x"});
   wrong({"demo", "--minutes", "0"});

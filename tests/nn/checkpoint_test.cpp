@@ -37,7 +37,7 @@ TrainConfig smallest() {
 struct Example {
   TrainConfig config = smallest();
   CharTokenizer tokenizer{kText};
-  DataFile data = describe_data("some/text.txt", kText);
+  DataSource data{.paths = {"/some/text.txt"}, .bytes = kText.size(), .hash = 77};
   Trainer trainer{config};
   Loader loader{tokenizer.encode(kText), 2, 4, 9};
 
@@ -107,7 +107,8 @@ TEST_CASE("a checkpoint comes back whole") {
   const Checkpoint before = run.example.checkpoint(), after = folder.read_state();
   CHECK(json(after.config) == json(before.config));
   CHECK(after.tokenizer.to_json() == before.tokenizer.to_json());
-  CHECK(after.data.path == before.data.path);
+  CHECK(after.data.paths == before.data.paths);
+  CHECK(after.data.documents == "text");
   CHECK(after.data.bytes == kText.size());
   CHECK(after.data.hash == before.data.hash);
   CHECK(after.progress == before.progress);
@@ -128,12 +129,21 @@ TEST_CASE("a checkpoint comes back whole") {
         run.example.trainer.model.forward(ids).to_vector());
 }
 
-TEST_CASE("the hash of a text is FNV-1a, and a changed text has another one") {
-  CHECK(describe_data("x", "").hash == 0xcbf29ce484222325u);
-  CHECK(describe_data("x", "a").hash == 0xaf63dc4c8601ec8cu);
-  CHECK(describe_data("x", "\xff").hash == 0xaf64724c8602eb6eu);
-  CHECK(describe_data("x", "ab").hash != describe_data("x", "ba").hash);
-  CHECK(fs::path(describe_data("a/../x", "a").path).is_absolute());
+TEST_CASE("data of several files and of documents come back; one path is what old runs have") {
+  const DataSource source{{"/a", "/b"}, "separator", "<|x|>", 12, 18446744073709551615u};
+  const auto after = json::parse(json(source).dump()).get<DataSource>();
+  CHECK(after.paths == source.paths);
+  CHECK(after.documents == "separator");
+  CHECK(after.separator == "<|x|>");
+  CHECK(after.bytes == 12);
+  CHECK(after.hash == source.hash);
+  const auto old = json::parse(R"({"path":"/c","bytes":3,"fnv1a":4})").get<DataSource>();
+  CHECK(old.paths == std::vector<std::string>{"/c"});
+  CHECK(!old.has_documents());
+  for (const char* bad : {R"({"path":"/c","bytes":3,"fnv1a":4,"documents":"pages"})",
+                          R"({"path":"/c","bytes":3,"fnv1a":4,"documents":"separator"})",
+                          R"({"path":"/c","bytes":3,"fnv1a":4,"separator":"x"})", R"({"bytes":3})"})
+    CHECK_THROWS(json::parse(bad).get<DataSource>());
 }
 
 TEST_CASE("a state cut at any byte is refused with the repair, and nothing changes (R69)") {

@@ -269,3 +269,102 @@ TEST_CASE("evaluate weighs every token alike, also in a batch that counts few") 
       })));
   CHECK(calls == 2);
 }
+
+TEST_CASE("documents: no row holds two, every token behind an end is a target once, cuts move") {
+  // 0 ends a document; the others tell document and place: 100 d + i.
+  std::vector<int64_t> tokens = {0};
+  std::map<int64_t, int64_t> lengths;
+  for (int64_t d = 1; d <= 23; ++d) {
+    lengths[d] = d * 7 % 19 + 1;  // 1 .. 19
+    for (int64_t i = 1; i <= lengths[d]; ++i) tokens.push_back(100 * d + i);
+    tokens.push_back(0);
+  }
+  const auto targets_of = [&](const Batch& batch, std::map<int64_t, int>& seen) {
+    const int64_t T = batch.inputs.size(1);
+    int64_t counted = 0;
+    for (int64_t b = 0; b < batch.inputs.size(0); ++b) {
+      const int64_t *x = ids(batch.inputs) + b * T, *y = ids(batch.targets) + b * T;
+      int64_t document = 0;
+      for (int64_t t = 0; t < T && y[t] != kIgnore; ++t) {
+        for (const int64_t token : {x[t], y[t]}) {
+          if (token == 0) continue;
+          if (document == 0) document = token / 100;
+          REQUIRE(token / 100 == document);
+        }
+        if (x[t] == 0) REQUIRE(t == 0);  // only a document's beginning
+        if (t > 0) REQUIRE(x[t] == y[t - 1]);
+        REQUIRE(y[t] == (x[t] % 100 == lengths[document] ? 0
+                         : x[t] == 0                     ? 100 * document + 1
+                                                         : x[t] + 1));
+        ++seen[y[t] == 0 ? -document : y[t]];
+        ++counted;
+      }
+      for (int64_t t = 1; t < T; ++t)
+        if (y[t - 1] == kIgnore) REQUIRE(y[t] == kIgnore);
+    }
+    CHECK(counted == batch.counted);
+  };
+  for (const int64_t T : {1, 4, 8, 19, 20, 64})
+    for (const int64_t B : {1, 3}) {
+      CAPTURE(T);
+      CAPTURE(B);
+      std::map<int64_t, int> once;
+      for (const Batch& batch : validation_batches(tokens, B, T, 0)) {
+        CHECK(batch.inputs.size(1) <= T);
+        CHECK(batch.inputs.numel() <= B * T);
+        targets_of(batch, once);
+      }
+      CHECK(std::ssize(once) == std::ssize(tokens) - 1);
+      for (const auto& [token, times] : once) CHECK(times == 1);
+
+      Loader loader(tokens, B, T, 5, 0);
+      std::map<int64_t, std::map<int64_t, int>> seen;
+      std::vector<Loader::State> states;
+      std::vector<Batch> batches;
+      while (loader.state().epoch < 3) {
+        states.push_back(loader.state());
+        batches.push_back(loader.next());
+        if (loader.state().epoch < 3) targets_of(batches.back(), seen[loader.state().epoch]);
+      }
+      for (const auto& [epoch, targets] : seen) CHECK(targets == once);
+      for (std::size_t i = 0; i < states.size(); i += 5) {
+        Loader resumed(tokens, B, T, 5, 0);
+        resumed.set_state(states[i]);
+        for (std::size_t j = i; j < states.size(); ++j) CHECK(same(resumed.next(), batches[j]));
+      }
+    }
+  CHECK_THROWS_WITH_AS(Loader({1, 2, 0}, 1, 4, 1, 0),
+                       "data: documents must stand between end-of-text tokens, 0 first and last",
+                       std::invalid_argument);
+  CHECK_THROWS_AS(Loader({0}, 1, 4, 1, 0), std::invalid_argument);
+}
+
+TEST_CASE("a document's loss is what it is alone, whatever lies beside it") {
+  GPTConfig config = tiny_configs()["xsa, rms_norm, rope"];
+  GPT model = tiny_gpt(config, 3);
+  std::vector<int64_t> tokens = {0};
+  std::vector<std::vector<int64_t>> documents;
+  Generator rng{.seed = 5};
+  for (int d = 0; d < 9; ++d) {
+    documents.push_back({0});
+    for (int64_t n = 1 + rng.below(config.block_size - 1); n > 0; --n)
+      documents.back().push_back(1 + rng.below(config.vocab_size - 1));
+    documents.back().push_back(0);
+    tokens.insert(tokens.end(), documents.back().begin() + 1, documents.back().end());
+  }
+  double sum = 0;
+  for (const auto& d : documents) {
+    const int64_t n = std::ssize(d) - 1;
+    NoGradGuard no_grad;
+    model.eval();
+    sum += static_cast<double>(n) *
+           model
+               .loss(from_vector(std::vector<int64_t>(d.begin(), d.end() - 1), {1, n}),
+                     from_vector(std::vector<int64_t>(d.begin() + 1, d.end()), {1, n}))
+               .item();
+  }
+  const double each = sum / static_cast<double>(tokens.size() - 1);
+  // float64 sums of fewer than 100 terms near their mean, in another order.
+  CHECK(std::abs(evaluate(model, validation_batches(tokens, 3, config.block_size, 0)) - each) <=
+        100 * 0x1p-53 * each);
+}

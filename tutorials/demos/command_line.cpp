@@ -62,6 +62,13 @@ CLI::Option* path(CLI::App* c, const char* name, std::string& value, const char*
                   const std::string& text) {
   return option(c, name, value, shape, text)->check(not_empty());
 }
+CLI::Option* paths(CLI::App* c, const char* name, std::vector<std::string>& values,
+                   const char* shape, const std::string& text) {
+  return c->add_option(name, values, text)
+      ->option_text(shape)
+      ->type_name("value")
+      ->check(not_empty());
+}
 CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
   return option(c, "--seed", seed, "N", text)
       ->transform(whole(0, std::numeric_limits<uint64_t>::max()));

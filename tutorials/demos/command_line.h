@@ -39,6 +39,9 @@ CLI::Option* option(CLI::App* c, const char* name, T& value, const char* shape, 
 }
 CLI::Option* path(CLI::App* c, const char* name, std::string& value, const char* shape,
                   const std::string& text);
+// As many names as stand there.
+CLI::Option* paths(CLI::App* c, const char* name, std::vector<std::string>& values,
+                   const char* shape, const std::string& text);
 CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text);
 
 // Parses the line; returns -1 to go on, or an exit code: 0 after --help, 2 for a wrong line, which

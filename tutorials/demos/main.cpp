@@ -15,6 +15,7 @@
 #include "tutorials/demos/command_line.h"
 #include "tutorials/demos/demo.h"
 #include "tutorials/demos/doctor.h"
+#include "tutorials/demos/eval.h"
 #include "tutorials/demos/presets.h"
 #include "tutorials/demos/sample.h"
 #include "tutorials/demos/train.h"
@@ -30,9 +31,24 @@ CLI::Option* attention_option(CLI::App* c, std::string& attention) {
       ->check(one_of({"xsa", "sa"}));
 }
 
+// --data, --documents, --separator; returns the last two.
+std::vector<CLI::Option*> data_options(CLI::App* c, DataArguments& a, const std::string& data) {
+  paths(c, "--data", a.paths, "FILE...", data);
+  auto* documents = option(c, "--documents", a.documents, "KIND",
+                           "files or lines: each is a document; text: one running text (default: "
+                           "text for one file, files for more)")
+                        ->check(one_of({"text", "files", "lines"}));
+  auto* separator = option(c, "--separator", a.separator, "TEXT", "Stands between two documents")
+                        ->check(not_empty())
+                        ->excludes(documents);
+  return {documents, separator};
+}
+
 void add_train(CLI::App& app, TrainArguments& a, Command& run) {
-  CLI::App* c = app.add_subcommand("train", "Train a model on a text file, or go on with a run");
-  auto* data = path(c, "--data", a.data, "FILE", "Text file; its last 10 % is for validation");
+  CLI::App* c = app.add_subcommand("train", "Train a model on text, or go on with a run");
+  std::vector<CLI::Option*> fixed =
+      data_options(c, a.data, "Text files or folders; a tenth is held out for validation");
+  auto* data = c->get_option("--data");
   auto* preset = path(c, "--preset", a.preset, "NAME", "Settings: " + preset_names());
   auto* out = path(c, "--out", a.out, "FOLDER", "Folder for the run; made if need be");
   auto* resume = path(c, "--resume", a.resume, "FOLDER", "Folder of a run to go on with");
@@ -41,15 +57,30 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   auto* minutes = option(c, "--minutes", a.minutes, "M", "As many steps as fit in the time")
                       ->check(number(0.05, 1e6))
                       ->excludes(steps);
+  auto* tokenizer = path(c, "--tokenizer", a.tokenizer, "KIND",
+                         "char, byte, bpe (trained on the data), or the file of one");
+  auto* vocabulary = option(c, "--vocab-size", a.vocab_size, "N", "Tokens that bpe shall have")
+                         ->transform(whole(257, 1 << 24));
   auto* attention = attention_option(c, a.attention);
   auto* seed = seed_option(c, a.seed, "Seed of all random numbers");
-  for (CLI::Option* other : {preset, out, steps, minutes, attention, seed}) resume->excludes(other);
-  c->callback([&a, &run, data, preset, out, resume] {
+  fixed.insert(fixed.end(), {preset, out, steps, minutes, tokenizer, vocabulary, attention, seed});
+  for (CLI::Option* other : fixed) resume->excludes(other);
+  c->footer(
+      "Examples:\n"
+      "  train --data plays.txt --preset shakespeare --out runs/plays\n"
+      "  train --data names.txt --documents lines --preset tiny --out runs/names\n"
+      "  train --data stories.txt --separator '<|endoftext|>' --tokenizer bpe --vocab-size 2048 "
+      "\\\n"
+      "        --preset shakespeare --out runs/stories\n"
+      "  train --resume runs/plays");
+  c->callback([&a, &run, data, preset, out, resume, vocabulary] {
     std::string missing;
     for (const CLI::Option* needed : {data, preset, out})
       if (needed->empty()) missing += (missing.empty() ? "" : " and ") + needed->get_name();
     if (resume->empty() && !missing.empty())
       throw CLI::ValidationError("train", "needs " + missing + " (or --resume alone)");
+    if (!vocabulary->empty() && a.tokenizer != "bpe")
+      throw CLI::ValidationError("--vocab-size", "needs --tokenizer bpe");
     run = [&a] { return train(a); };
   });
 }
@@ -57,22 +88,43 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
 void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("sample", "Let a trained model write");
   path(c, "--model", a.model, "FOLDER", "Folder of the run (needed)")->required();
-  c->add_option("--prompt", a.prompt, "The text to begin with (default: a new line)")
-      ->option_text("TEXT");
-  option(c, "--tokens", a.tokens, "N", "Characters to write")->transform(whole(0, kMost));
-  option(c, "--temperature", a.temperature, "X", "0: always the likeliest character")
+  auto* prompt = c->add_option_function<std::string>(
+                      "--prompt", [&a](const std::string& text) { a.prompt = text; },
+                      "The text to begin with (default: a new document, or a new line)")
+                     ->option_text("TEXT");
+  c->add_flag("--interactive", a.interactive, "Each line of the input is a prompt")
+      ->excludes(prompt);
+  option(c, "--tokens", a.tokens, "N", "Tokens to write at most")->transform(whole(0, kMost));
+  option(c, "--temperature", a.temperature, "X", "0: always the likeliest token")
       ->check(number(0, 1e6));
   option(c, "--top-k", a.top_k, "K", "Choose among the K likeliest only (default: all)")
       ->transform(whole(0, kMost));
+  option(c, "--top-p", a.top_p, "P", "Choose among the likeliest that have this share together")
+      ->check(number(1e-6, 1));
   seed_option(c, a.seed, "Seed of the choices");
+  c->footer(
+      "Examples:\n"
+      "  sample --model runs/plays --prompt 'ROMEO:' --tokens 500\n"
+      "  sample --model runs/names --interactive");
   c->callback([&a, &run] { run = [&a] { return sample(a); }; });
 }
 
-void add_eval(CLI::App& app, std::string& model, std::string& data, Command& run) {
-  CLI::App* c = app.add_subcommand("eval", "Measure a trained model's loss on a text file");
-  path(c, "--model", model, "FOLDER", "Folder of the run (needed)")->required();
-  path(c, "--data", data, "FILE", "Text file (needed)")->required();
-  c->callback([&] { run = [&] { return evaluate_file(model, data); }; });
+void add_eval(CLI::App& app, EvalArguments& a, Command& run) {
+  CLI::App* c = app.add_subcommand("eval", "Measure a trained model's loss on text, or on tasks");
+  path(c, "--model", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  data_options(c, a.data, "Text files or folders");
+  auto* data = c->get_option("--data");
+  c->add_flag("--ngram", a.ngram, "Beside it the losses of n-grams")->needs(data);
+  auto* tasks = paths(c, "--tasks", a.tasks, "FILE...", "JSON lines of questions and answers");
+  c->footer(
+      "Examples:\n"
+      "  eval --model runs/plays --data plays.txt --ngram\n"
+      "  eval --model runs/stories --tasks copa.jsonl piqa.jsonl");
+  c->callback([&a, &run, data, tasks] {
+    if (data->empty() && tasks->empty())
+      throw CLI::ValidationError("eval", "needs --data or --tasks");
+    run = [&a] { return evaluate(a); };
+  });
 }
 
 void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
@@ -95,12 +147,12 @@ int main(int argc, char** argv) {
   TrainArguments train_arguments;
   SampleArguments sample_arguments;
   DemoArguments demo_arguments;
-  std::string eval_model, eval_data;
+  EvalArguments eval_arguments;
   bool quick = false;
   Command run;
   add_train(app, train_arguments, run);
   add_sample(app, sample_arguments, run);
-  add_eval(app, eval_model, eval_data, run);
+  add_eval(app, eval_arguments, run);
   add_demo(app, demo_arguments, run);
   app.add_subcommand("doctor", "Tell what this build and this machine have, and what is missing")
       ->callback([&] { run = [] { return doctor(); }; });

@@ -53,7 +53,10 @@ void NGram::count(std::string_view text) {
   tail_ = stream.substr(stream.size() - std::min(stream.size(), most));
 }
 
-void NGram::end_stream() { tail_.clear(); }
+void NGram::end_stream(std::string_view context) {
+  const std::size_t most = std::size_t(order_ - 1);
+  tail_ = context.substr(context.size() - std::min(context.size(), most));
+}
 
 const NGram::Row* NGram::row(std::string_view context) const {
   const auto& rows = rows_[context.size()];

@@ -27,7 +27,8 @@ class NGram {
   // Counts every character of the text, its context being what came before it in this text or in
   // the call before (so a stream may come in parts of any size); see end_stream.
   void count(std::string_view text);
-  void end_stream();  // the next text has nothing before it
+  // The next text has only this before it.
+  void end_stream(std::string_view context = "");
 
   // ln p(next | context): its last n - 1 characters, or all it has.
   double log_prob(std::string_view context, char next) const;

@@ -1,20 +1,22 @@
-// `pellucid sample` and `pellucid eval`: what a trained model writes, and how well it predicts.
+// `pellucid sample`: what a trained model writes.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace pellucid::demos {
 
 struct SampleArguments {
-  std::string model, prompt = "\n";
+  std::string model;
+  // None: a new document, if the model learned from documents, else a new line.
+  std::optional<std::string> prompt;
+  bool interactive = false;  // each line of stdin is a prompt
   int64_t tokens = 300, top_k = 0;
-  double temperature = 0.8;
+  double top_p = 1, temperature = 0.8;
   uint64_t seed = 1;
 };
-// Prints the prompt and the text that follows as it is made. Returns the exit code.
+// Prints the prompt and the text that follows as it is made, in whole characters, until the
+// document ends or there are enough tokens. Returns the exit code.
 int sample(const SampleArguments& arguments);
-
-// Prints the mean loss on the last 10 % of the file, which training leaves out, and on all of it.
-int evaluate_file(const std::string& model, const std::string& data);
 
 }  // namespace pellucid::demos

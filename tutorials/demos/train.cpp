@@ -25,6 +25,9 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Nats per token as bits per byte.
+double bits(double nats, double bytes_per_token) { return nats / std::log(2.0) / bytes_per_token; }
+
 template <class... Args>
 std::string format(const char* pattern, Args... args) {
   char text[256];
@@ -32,34 +35,34 @@ std::string format(const char* pattern, Args... args) {
   return text;
 }
 
-// The first 90 % of the tokens are for training, the rest for validation.
-struct Split {
-  std::vector<int64_t> training, validation;
-};
-Split split(const std::vector<int64_t>& tokens) {
-  const auto at = tokens.end() - static_cast<std::ptrdiff_t>(tokens.size() / 10);
-  return {{tokens.begin(), at}, {at, tokens.end()}};
-}
-
 struct Run {
   RunFolder folder;
   nn::Tokenizer tokenizer;
-  nn::DataFile data;
+  nn::DataSource data;
   nn::Trainer trainer;
   nn::Loader loader;
   std::vector<nn::Batch> validation;
-  double seconds_before = 0;  // trained before this process
+  std::size_t training_tokens, validation_tokens;
+  double training_bytes, validation_bytes;  // of a token
+  double seconds_before = 0;                // trained before this process
 
   Run(RunFolder run_folder, const nn::TrainConfig& config, const nn::Tokenizer& run_tokenizer,
-      const nn::DataFile& run_data, const Split& tokens)
+      const nn::DataSource& run_data, const nn::Tokens& tokens)
       : folder(std::move(run_folder)),
         tokenizer(run_tokenizer),
         data(run_data),
         trainer(config),
-        loader(tokens.training, config.batch_size, config.model.block_size, config.seed),
+        loader(tokens.training, config.batch_size, config.model.block_size, config.seed, end()),
         validation(nn::validation_batches(tokens.validation, config.batch_size,
-                                          config.model.block_size)) {}
+                                          config.model.block_size, end())),
+        training_tokens(tokens.training.size()),
+        validation_tokens(tokens.validation.size()),
+        training_bytes(nn::bytes_per_token(tokens.training, tokenizer)),
+        validation_bytes(nn::bytes_per_token(tokens.validation, tokenizer)) {}
 
+  std::optional<int64_t> end() const {
+    return data.has_documents() ? tokenizer.end_of_text() : std::nullopt;
+  }
   Checkpoint checkpoint(double seconds) {
     return {trainer.config,     tokenizer,      data,   trainer.state_dict(),
             trainer.progress(), loader.state(), seconds};
@@ -72,20 +75,39 @@ struct Run {
 };
 
 // Refuses a text too short for the context before anything is written.
-void check_length(const std::string& path, std::size_t characters, int64_t T) {
-  const auto n = static_cast<int64_t>(characters);
+void check_length(const std::string& path, const nn::Tokens& tokens, const nn::Tokenizer& tokenizer,
+                  int64_t T) {
+  const auto n = static_cast<int64_t>(tokens.training.size() + tokens.validation.size());
+  const char* unit = tokenizer.kind() == "char" ? " characters" : " tokens";
   int64_t enough = 20;
   while (enough - enough / 10 <= T) ++enough;
-  CHECK_ARG(n >= enough, path, ": has ", n,
-            " characters, too few: 90 % are for training and must be more than the context of ", T,
-            ", 10 % for validation; give a text of at least ", enough, " characters");
+  CHECK_ARG(n >= enough && std::ssize(tokens.training) > T && tokens.validation.size() >= 2, path,
+            ": has ", n, unit, ", too few: 90 % are for training and must be more than the ",
+            "context of ", T, ", 10 % for validation; give a text of at least ", enough, unit);
+}
+
+nn::Tokenizer make_tokenizer(const TrainArguments& a, const nn::Corpus& corpus) {
+  if (a.tokenizer == "bpe") return nn::BpeTokenizer::train(corpus.training, a.vocab_size);
+  if (a.tokenizer == "byte") return nn::Tokenizer::bytes(corpus.source.has_documents());
+  if (a.tokenizer != "char") return nn::Tokenizer::load(a.tokenizer);
+  std::string all;
+  for (const auto& texts : {corpus.training, corpus.validation})
+    for (const std::string_view text : texts) all += text;
+  return nn::CharTokenizer(all, corpus.source.has_documents());
+}
+
+// Characters and bytes are found faster than they are read.
+bool worth_keeping(const nn::Tokenizer& tokenizer) {
+  return tokenizer.kind() != "char" && tokenizer.kind() != "byte";
 }
 
 Run begin(const TrainArguments& a) {
   nn::TrainConfig config = find_preset(a.preset);
-  const std::string text = nn::read_text(a.data);
-  check_length(a.data, text.size(), config.model.block_size);
-  const nn::Tokenizer tokenizer = nn::CharTokenizer(text);
+  const nn::Corpus corpus = nn::read_corpus(a.data.source());
+  const nn::Tokenizer tokenizer = make_tokenizer(a, corpus);
+  const nn::Tokens tokens = nn::encode(corpus, tokenizer);
+  if (!corpus.source.has_documents())
+    check_length(a.data.paths[0], tokens, tokenizer, config.model.block_size);
   config.model.vocab_size = tokenizer.vocab_size();
   config.model.attention = a.attention;
   config.seed = a.seed;
@@ -93,12 +115,23 @@ Run begin(const TrainArguments& a) {
   if (a.minutes > 0) config.steps = 0, config.minutes = a.minutes;
   config.validate();
 
-  const nn::DataFile data = nn::describe_data(a.data, text);
   RunFolder folder = RunFolder::create(a.out);
-  folder.write_config(config, tokenizer, data);
-  Run run(std::move(folder), config, tokenizer, data, split(tokenizer.encode(text)));
+  folder.write_config(config, tokenizer, corpus.source);
+  if (worth_keeping(tokenizer))
+    nn::save_tokens(folder.file("tokens.bin"), corpus.source, tokenizer, tokens);
+  Run run(std::move(folder), config, tokenizer, corpus.source, tokens);
   run.commit(0);
   return run;
+}
+
+// The tokens of a run's data, from the file beside it where that is whole.
+nn::Tokens tokens_of(const RunFolder& folder, const nn::Corpus& corpus,
+                     const nn::Tokenizer& tokenizer) {
+  const std::string path = folder.file("tokens.bin");
+  if (auto kept = nn::load_tokens(path, corpus.source, tokenizer)) return *kept;
+  nn::Tokens tokens = nn::encode(corpus, tokenizer);
+  if (worth_keeping(tokenizer)) nn::save_tokens(path, corpus.source, tokenizer, tokens);
+  return tokens;
 }
 
 Run resume(const TrainArguments& a) {
@@ -112,20 +145,20 @@ Run resume(const TrainArguments& a) {
       ": is missing, and without it no run goes on; restore it from a copy, or train again in "
       "a new folder");
   const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
+  const nn::Tokenizer tokenizer = has_state ? c.tokenizer : folder.read_tokenizer();
 
-  nn::DataFile data = c.data;
-  if (!a.data.empty()) data.path = a.data;
-  const std::string text = nn::read_text(data.path);
-  const nn::DataFile now = nn::describe_data(data.path, text);
-  CHECK_ARG(now.hash == data.hash && now.bytes == data.bytes, data.path,
+  nn::DataSource data = c.data;
+  if (!a.data.paths.empty()) data.paths = a.data.paths;
+  const nn::Corpus corpus = nn::read_corpus(data);
+  const nn::DataSource& now = corpus.source;
+  CHECK_ARG(now.hash == data.hash && now.bytes == data.bytes, data.paths[0],
             ": is not the text that the run began with (", data.bytes, " bytes then, ", now.bytes,
             " now, or other contents); give that one by --data");
-  const nn::Tokenizer tokenizer = has_state ? c.tokenizer : nn::Tokenizer(nn::CharTokenizer(text));
-
   CHECK_ARG(tokenizer.vocab_size() == c.config.model.vocab_size, a.resume, ": its config has ",
-            c.config.model.vocab_size, " characters, but its tokenizer ", tokenizer.vocab_size(),
+            c.config.model.vocab_size, " tokens, but its tokenizer ", tokenizer.vocab_size(),
             "; restore it from a copy, or train again in a new folder");
-  Run run(std::move(folder), c.config, tokenizer, now, split(tokenizer.encode(text)));
+  const nn::Tokens tokens = tokens_of(folder, corpus, tokenizer);
+  Run run(std::move(folder), c.config, tokenizer, now, tokens);
   if (has_state) {
     try {
       run.trainer.load(c.tensors, c.progress);
@@ -195,6 +228,9 @@ class Loop {
     }
     const double took = seconds_since(start);
     // A mean that forgets: the first steps are slower, and the machine's other work comes and goes.
+    const auto read = static_cast<double>(result.tokens - tokens_);
+    tokens_ = result.tokens;
+    step_tokens_ = step_seconds_ == 0 ? read : 0.9 * step_tokens_ + 0.1 * read;
     step_seconds_ = step_seconds_ == 0 ? took : 0.9 * step_seconds_ + 0.1 * took;
 
     const nn::TrainConfig& config = run_.trainer.config;
@@ -209,12 +245,15 @@ class Loop {
                            {"loss", result.loss},           {"lr", result.lr},
                            {"grad_norm", result.grad_norm}, {"tokens_per_s", tokens_per_second()},
                            {"seconds", seconds()}};
+    line["bits_per_byte"] = bits(result.loss, run_.training_bytes);
     if (save) line["val_loss"] = val_loss_;
+    if (save) line["val_bits_per_byte"] = bits(val_loss_, run_.validation_bytes);
     run_.folder.append_metrics(line);  // before the commit, which makes it count
     if (save) run_.commit(seconds());
     if (save)
-      progress_.note(format("step %lld: loss %.4f, val_loss %.4f",
-                            static_cast<long long>(result.step), result.loss, val_loss_));
+      progress_.note(format("step %lld: loss %.4f, val_loss %.4f, %.4f bits/byte",
+                            static_cast<long long>(result.step), result.loss, val_loss_,
+                            bits(val_loss_, run_.validation_bytes)));
     report(result);
   }
 
@@ -234,9 +273,7 @@ class Loop {
     validation_seconds_ = seconds_since(start);
   }
 
-  double tokens_per_second() const {
-    return static_cast<double>(run_.trainer.config.tokens_per_step()) / step_seconds_;
-  }
+  double tokens_per_second() const { return step_tokens_ / step_seconds_; }
 
   void report(const nn::StepResult& r) {
     const nn::TrainConfig& config = run_.trainer.config;
@@ -247,15 +284,16 @@ class Loop {
                           steps / static_cast<double>(config.eval_interval) * validation_seconds_;
       text = "left " + duration(left) + "  ";
     }
-    text += format("loss %.4f  %.0f tokens/s  lr %.2e  norm %.2f", r.loss, tokens_per_second(),
-                   r.lr, r.grad_norm);
+    text += format("loss %.4f  %.3f bits/byte  %.0f tokens/s  lr %.2e  norm %.2f", r.loss,
+                   bits(r.loss, run_.training_bytes), tokens_per_second(), r.lr, r.grad_norm);
     progress_.report(r.step, config.steps, text);
   }
 
   Run& run_;
   Progress progress_;
   Clock::time_point start_ = Clock::now();
-  double step_seconds_ = 0, validation_seconds_ = 0, val_loss_ = std::nan("");
+  int64_t tokens_ = run_.trainer.progress().at("tokens");
+  double step_seconds_ = 0, step_tokens_ = 0, validation_seconds_ = 0, val_loss_ = std::nan("");
 };
 
 }  // namespace
@@ -269,6 +307,10 @@ int train(const TrainArguments& arguments) {
               static_cast<long long>(config.model.n_layer),
               static_cast<long long>(config.model.n_embd),
               static_cast<long long>(config.model.block_size), config.model.attention.c_str());
+  std::printf(
+      "Data: %zu tokens for training, %zu for validation; tokenizer %s of %lld, %.2f bytes/token\n",
+      run.training_tokens, run.validation_tokens, run.tokenizer.kind().c_str(),
+      static_cast<long long>(run.tokenizer.vocab_size()), run.training_bytes);
   if (run.trainer.steps() > 0)
     std::printf("Going on from step %lld\n", static_cast<long long>(run.trainer.steps()));
   std::fflush(stdout);
@@ -276,8 +318,10 @@ int train(const TrainArguments& arguments) {
   Loop loop(run);
   const int code = loop.go();
   if (code == 0 && !std::isnan(loop.val_loss()))
-    std::printf("Done: val_loss %.4f nats/char after %lld steps. Let it write with:\n",
-                loop.val_loss(), static_cast<long long>(run.trainer.steps()));
+    std::printf(
+        "Done: val_loss %.4f nats/token, %.4f bits/byte, after %lld steps. Let it write with:\n",
+        loop.val_loss(), bits(loop.val_loss(), run.validation_bytes),
+        static_cast<long long>(run.trainer.steps()));
   else if (code == 0)
     std::printf("This run is complete. Let it write with:\n");
   if (code == 0)

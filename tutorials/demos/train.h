@@ -1,13 +1,18 @@
-// `pellucid train`: trains a GPT on a text file, or goes on with a run that was stopped.
+// `pellucid train`: trains a GPT on text, or goes on with a run that was stopped.
 #pragma once
 #include <cstdint>
 #include <string>
 
+#include "tutorials/demos/data_arguments.h"
+
 namespace pellucid::demos {
 
 struct TrainArguments {
-  std::string data, preset, out;  // a new run
-  std::string resume;             // or the folder of an old one; data then only if the file moved
+  DataArguments data;  // of a new run, or where an old one's files are now
+  std::string preset, out;
+  std::string tokenizer = "char";  // or "byte", "bpe", or a tokenizer's file
+  int64_t vocab_size = 1024;       // of bpe
+  std::string resume;              // or the folder of an old run
   std::string attention = "xsa";
   int64_t steps = 0;   // 0: the preset's
   double minutes = 0;  // instead of steps

@@ -1,0 +1,21 @@
+// `pellucid eval`: how well a trained model predicts a text, beside n-grams, and answers tasks.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tutorials/demos/data_arguments.h"
+
+namespace pellucid::demos {
+
+struct EvalArguments {
+  std::string model;
+  DataArguments data;  // documents and separator by default as in training
+  bool ngram = false;
+  std::vector<std::string> tasks;  // JSONL files
+};
+// Prints the mean loss on the part of the data that training leaves out, and on all of it; with
+// ngram, those of n-grams that count the rest; then what each task's items come to. Returns the
+// exit code.
+int evaluate(const EvalArguments& arguments);
+
+}  // namespace pellucid::demos
