@@ -32,16 +32,6 @@ static Tensor make_tensor(std::shared_ptr<Storage> storage, const Shape& sizes,
   return Tensor(std::move(impl));
 }
 
-Shape row_major(const Shape& sizes) {
-  Shape strides = sizes;
-  int64_t stride = 1;
-  for (int d = sizes.dim() - 1; d >= 0; --d) {
-    strides[d] = stride;
-    stride *= sizes[d];
-  }
-  return strides;
-}
-
 Tensor empty(const Shape& shape, DType dtype, Device device) {
   for (int64_t size : shape) CHECK_ARG(size >= 0, "empty: shape ", shape, " has a negative size");
   CHECK_ARG(device == kCPU || device::has_cuda(),
@@ -83,16 +73,7 @@ Tensor alias(const Tensor& x) {
 
 Tensor expanded(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  Shape strides = shape;
-  const int lead = shape.dim() - x.dim();
-  CHECK_ARG(lead >= 0, "expand: shape ", x.shape(), " has more dimensions than ", shape);
-  for (int d = 0; d < shape.dim(); ++d) {
-    const bool repeat = d < lead || (x.size(d - lead) == 1 && shape[d] != 1);
-    CHECK_ARG(repeat || x.size(d - lead) == shape[d], "expand: shape ", x.shape(),
-              " does not broadcast to ", shape);
-    strides[d] = repeat ? 0 : x.stride(d - lead);
-  }
-  return alias(x, shape, strides);
+  return alias(x, shape, expanded_strides(x.shape(), x.strides(), shape));
 }
 
 Tensor packed(const Tensor& x) {
@@ -107,16 +88,6 @@ Tensor on_cpu(const Tensor& x) {
   if (x.device() == kCPU) return from;
   Tensor y = empty(x.shape(), x.dtype());
   device::copy(y.data(), from.data(), y.storage().bytes, true);
-  return y;
-}
-
-Shape broadcast_shape(const char* op, const Shape& a, const Shape& b) {
-  Shape y = a.dim() >= b.dim() ? a : b;
-  for (int d = 1; d <= std::min(a.dim(), b.dim()); ++d) {
-    CHECK_ARG(a[-d] == b[-d] || a[-d] == 1 || b[-d] == 1, op, ": shapes ", a, " and ", b,
-              " do not broadcast: they differ in axis -", d);
-    y[-d] = a[-d] == 1 ? b[-d] : a[-d];
-  }
   return y;
 }
 
@@ -168,15 +139,14 @@ double Tensor::item() const {
 double Tensor::at(std::initializer_list<int64_t> index) const {
   CHECK_ARG(static_cast<int>(index.size()) == dim(), "at: ", index.size(),
             " indices for a tensor of shape ", shape());
-  int64_t offset = 0;
-  int d = 0;
+  Shape from_start;
   for (int64_t i : index) {
+    const int d = from_start.dim();
     CHECK_ARG(i >= -size(d) && i < size(d), "at: index ", i, " of dimension ", d,
               " is outside shape ", shape());
-    offset += (i < 0 ? i + size(d) : i) * stride(d);
-    ++d;
+    from_start.push_back(i < 0 ? i + size(d) : i);
   }
-  return alias(*this, {}, {}, offset).item();
+  return alias(*this, {}, {}, offset_of(from_start, strides())).item();
 }
 
 }  // namespace pellucid

@@ -9,6 +9,7 @@
 #include "tensor/allocator.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
+#include "tensor/strides.h"
 
 namespace pellucid {
 
@@ -139,9 +140,7 @@ Tensor alias(const Tensor& x);
 Tensor expanded(const Tensor& x, const Shape& shape);  // repeats by stride 0
 Tensor packed(const Tensor& x);                        // x if contiguous, else a contiguous copy
 Tensor on_cpu(const Tensor& x);                        // packed(x), copied to the CPU if need be
-Shape row_major(const Shape& sizes);
-Shape broadcast_shape(const char* op, const Shape& a, const Shape& b);
-bool overlaps(const Tensor& x);  // may two of its indices be one element?
+bool overlaps(const Tensor& x);                        // may two of its indices be one element?
 
 // As NumPy prints: tensor([[1., 2.], [3., 4.]], shape (2, 2), float32), over 1000 elements only the
 // edges (print.cpp has the rules).
