@@ -30,27 +30,6 @@ static constexpr const char* kMetrics = "metrics.jsonl";
   throw std::runtime_error(path + ": " + why);
 }
 
-std::string shell_command(const std::vector<std::string>& words) {
-  const char* program = std::getenv("PELLUCID_COMMAND");
-  std::string command;
-  const auto add = [&](const std::string& word) {
-    command += command.empty() ? "" : " ";
-    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./:=+,@%", c);
-    });
-    if (plain) {
-      command += word;
-      return;
-    }
-    command += '\'';
-    for (char c : word) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    command += '\'';
-  };
-  add(program && *program ? program : "pellucid");
-  for (const std::string& word : words) add(word);
-  return command;
-}
-
 // ---- what the JSON files hold ----
 
 static json config_json(const TrainConfig& config, const DataSource& data) {

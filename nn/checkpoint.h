@@ -17,13 +17,11 @@
 
 #include "nn/corpus.h"
 #include "nn/trainer.h"
+#include "tensor/files.h"
 
 namespace pellucid::nn {
 
-// A command line that runs the program, for hints that can be pasted into a shell:
-// "./pellucid train --resume 'a run'". Its name is the environment's PELLUCID_COMMAND, which the
-// start script or main() sets, or else pellucid.
-std::string shell_command(const std::vector<std::string>& words);
+using pellucid::shell_command;
 
 // What state.safetensors holds.
 struct Checkpoint {

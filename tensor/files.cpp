@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
@@ -165,6 +167,27 @@ void write_file_atomically(const std::string& path, const std::function<void(con
 
 void write_file_atomically(const std::string& path, std::string_view bytes) {
   write_file_atomically(path, [&](const Put& put) { put(bytes.data(), bytes.size()); });
+}
+
+std::string shell_command(const std::vector<std::string>& words) {
+  const char* program = std::getenv("PELLUCID_COMMAND");
+  std::string command;
+  const auto add = [&](const std::string& word) {
+    command += command.empty() ? "" : " ";
+    const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-./:=+,@%", c);
+    });
+    if (plain) {
+      command += word;
+      return;
+    }
+    command += '\'';
+    for (char c : word) command += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    command += '\'';
+  };
+  add(program && *program ? program : "pellucid");
+  for (const std::string& word : words) add(word);
+  return command;
 }
 
 }  // namespace pellucid

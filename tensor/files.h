@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pellucid {
 
@@ -37,5 +38,10 @@ std::string read_file(const std::string& path);
 using Put = std::function<void(const void* data, std::size_t bytes)>;
 void write_file_atomically(const std::string& path, const std::function<void(const Put&)>& write);
 void write_file_atomically(const std::string& path, std::string_view bytes);
+
+// A command line that runs the program, for hints that can be pasted into a shell:
+// "./pellucid train --resume 'a run'". Its name is the environment's PELLUCID_COMMAND, which the
+// start script or main() sets, or else pellucid.
+std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace pellucid

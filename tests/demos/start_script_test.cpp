@@ -51,7 +51,8 @@ struct Machine {
          "[ \"$3\" != build.ninja ] || exit 0\n"
          "echo 'ninja: no work to do.'\n"
          "(shift 2; echo \"ninja $*\") >>\"$WORLD/log\"\n"
-         "cat >\"$2/pellucid\" <<'END'\n"
+         "for program in pellucid grader; do\n"
+         "cat >\"$2/$program\" <<'END'\n"
          "#!/bin/sh\n"
          "echo \"pid $$ in $PWD\"\n"
          "[ \"${1:-}\" != command ] || echo \"$PELLUCID_COMMAND\"\n"
@@ -60,7 +61,8 @@ struct Machine {
          "fail) exit 5 ;; "
          "esac\n"
          "END\n"
-         "chmod +x \"$2/pellucid\"");
+         "chmod +x \"$2/$program\"\n"
+         "done");
     stub("apt-get",
          "echo \"apt-get $*\" >>\"$WORLD/log\"\n"
          "[ ! -e \"$WORLD/offline\" ] || exit 100\n"
@@ -324,6 +326,20 @@ TEST_CASE("CXX and PELLUCID_MARCH choose, and choosing otherwise configures anew
   const Ended ended = run({"doctor"}, options);
   CHECK(ended.code == 1);
   CHECK(ended.err == "pellucid: CXX=absent is missing or too old: g++ 12 or clang 16 is needed\n");
+}
+
+TEST_CASE("grade builds the exercise, and with --student-build nothing beside it and the grader") {
+  const Machine machine;
+  fs::create_directories(machine.root + "/tutorials/01-tensors/exercise");
+  Ended ended = machine.start({"grade", "01-tensors", "--file", "no-exercise/strides.cpp"});
+  CHECK(ended.code == 0);
+  CHECK(machine.log() == "cmake\nninja pellucid_program exercise_01_tensors_library\n");
+  ended = machine.start({"grade", "--student-build", "01-tensors"});
+  CHECK(machine.log().ends_with("\nninja pellucid_grader exercise_01_tensors_library\n"));
+  CHECK(has(ended.out, "<grade>\n<--student-build>\n<01-tensors>\n"));
+  // Without a name of an exercise there is only the program to build.
+  machine.start({"grade", ""});
+  CHECK(machine.log().ends_with("\nninja pellucid_program\n"));
 }
 
 TEST_CASE("failures of cmake and ninja show why, and end with 1") {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "nn/checkpoint.h"
+#include "tensor/files.h"
 
 namespace pellucid::demos {
 
@@ -74,10 +74,11 @@ CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
       ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
 }
 
-int wrong(const std::string& what, const std::vector<std::string>& help) {
+// A wrong command line: one line that says what, and where help is.
+static int wrong(const std::string& what, const std::vector<std::string>& help) {
   std::string line = what;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), nn::shell_command(help).c_str());
+  std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), shell_command(help).c_str());
   return 2;
 }
 

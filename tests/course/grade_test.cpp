@@ -1,0 +1,218 @@
+// `pellucid grade` as learners and courses meet it: its text, its files, its options, its errors.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "demos/program.h"
+#include "tutorials/course/grader.h"
+#include "tutorials/course/inspect.h"
+#include "tutorials/course/results.h"
+#include "tutorials/course/symbols.h"
+
+using namespace pellucid;
+using nlohmann::json;
+
+namespace {
+
+const std::string kSource = PELLUCID_SOURCE_DIR;
+const std::string kStub = kSource + "/tutorials/01-tensors/exercise/strides.cpp";
+const std::string kLibrary = kSource + "/tensor/strides.cpp";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The library's file with one mistake.
+std::string mistaken() {
+  std::string text = slurp(kLibrary);
+  const std::string right = "index[d] * strides[d]";
+  text.replace(text.find(right), right.size(), "index[d] + strides[d]");
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("grade without a name lists the exercises") {
+  const Ended ended = run({"grade"});
+  CHECK(ended.code == 0);
+  CHECK(has(ended.out, "01-tensors      20 points  strides, broadcasting"));
+}
+
+TEST_CASE("a grading tells points, the first failing case as code, and writes both results files") {
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  spit(file, mistaken());
+  const Ended ended = run({"grade", "01-tensors", "--file", file, "--junit",
+                           folder.file("junit.xml"), "--gradescope", folder.file("results.json")});
+  INFO(ended.out << ended.err);
+  CHECK(ended.code == 0);
+  CHECK(ended.err == "");
+  CHECK(ascii(ended.out));
+  CHECK(has(ended.out, "  2/2  row_major: the strides of a tensor without gaps\n"));
+  CHECK(has(ended.out,
+            "  0/2  offset_of: where an element lies\n"
+            "         offset_of({1, 2}, {4, 1})\n"
+            "         is 6; yours gives 8\n"));
+  CHECK(has(ended.out, "18/20 points\n"));
+
+  const json results = json::parse(slurp(folder.file("results.json")));
+  CHECK(results["score"] == 18);
+  CHECK(results["tests"].size() == 9);
+  CHECK(results["tests"][1]["score"] == 0);
+  CHECK(results["tests"][1]["max_score"] == 2);
+  CHECK(has(results["tests"][1]["output"], "yours gives 8"));
+  const std::string junit = slurp(folder.file("junit.xml"));
+  CHECK(has(junit, "<testsuite name=\"01-tensors\" tests=\"9\" failures=\"1\" errors=\"0\">"));
+  CHECK(has(junit, "<testcase classname=\"01-tensors\" name=\"row_major\"/>"));
+  CHECK(has(junit,
+            "<failure message=\"2 points: offset_of: where an element lies\">offset_of({1, 2}, {4, "
+            "1})&#10;is 6"));
+
+  CHECK(run({"grade", "01-tensors", "--file", file, "--require-full"}).code == 1);
+  CHECK(run({"grade", "01-tensors", "--file", kLibrary, "--require-full"}).code == 0);
+}
+
+TEST_CASE("a compile error names the learner's file and line, and a refusal says what to do") {
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  spit(file,
+       "#include \"tensor/strides.h\"\nnamespace pellucid {\nShape row_major(const Shape& sizes) { "
+       "return size; }\n}\n");
+  Ended ended = run({"grade", "01-tensors", "--file", file});
+  CHECK(ended.code == 0);
+  CHECK(has(ended.out, "mine.cpp does not compile:\n"));
+  CHECK(has(ended.out, "mine.cpp:3:"));
+  CHECK(has(ended.out, "0/20 points\n"));
+
+  spit(file,
+       "#include \"tensor/strides.h\"\nnamespace pellucid {\nShape row_major(Shape s) { return s; "
+       "}\n}\n");
+  ended = run({"grade", "01-tensors", "--file", file});
+  CHECK(has(ended.out, "mine.cpp is refused:\n"));
+  CHECK(has(ended.out, "missing row_major(Shape const&); you define row_major(Shape)\n"));
+}
+
+TEST_CASE("a crash, an endless loop and a flood name the line, and cost their own check only") {
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  const auto graded = [&](const std::string& statement) {
+    std::string text = slurp(kLibrary);
+    const std::string begin = "  int64_t offset = 0;\n";
+    text.replace(text.find(begin), begin.size(), begin + statement + "\n");
+    spit(file, "#include <cstdio>\n" + text);
+    const Ended ended = run({"grade", "01-tensors", "--file", file});
+    INFO(ended.out << ended.err);
+    CHECK(has(ended.out, "16/20 points\n"));  // offset_of and corners
+    return ended.out;
+  };
+  const std::string line = "mine.cpp:19";
+  CHECK(has(graded("*static_cast<volatile int*>(nullptr) = 1;"), "crashed at " + line));
+  CHECK(has(graded("for (volatile bool on = true; on;) {}"),
+            "did not end within 1 s: it was at " + line));
+  CHECK(has(graded("for (;;) std::puts(\"ha\");"), "printed more than 1 MB at " + line));
+}
+
+TEST_CASE("hints come one after the other, for the first check that failed") {
+  run({"grade", "01-tensors", "--file", kStub});
+  std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 2 of 3 for row_major:\n"));
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 3 of 3 for row_major:\n"));
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "No more hints for row_major."));
+  TemporaryFolder folder;
+  spit(folder.file("mine.cpp"), mistaken());
+  run({"grade", "01-tensors", "--file", folder.file("mine.cpp")});
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 2 for offset_of:\n"));
+  spit(course::read_exercise("01-tensors").folder + "/hints.json", "damaged");
+  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
+}
+
+TEST_CASE("--watch grades again when the file is saved, and ends by Ctrl-C with 130") {
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  spit(file, mistaken());
+  Process watch({"grade", "01-tensors", "--watch", "--file", file});
+  const auto wait_for = [&](const std::string& text) {
+    for (int tenth = 0; tenth < 1200 && !has(watch.output(), text); ++tenth)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return has(watch.output(), text);
+  };
+  CHECK(wait_for("18/20 points"));
+  CHECK(wait_for("Waiting for you to save mine.cpp; Ctrl-C ends this."));
+  spit(file, slurp(kLibrary));
+  CHECK(wait_for("20/20 points"));
+  std::filesystem::remove(file);  // as some editors do for a moment
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  CHECK(watch.running());
+  watch.signal(SIGINT);
+  CHECK(watch.wait().code == 130);
+}
+
+TEST_CASE("wrong input: one line, and the exit code") {
+  const auto refused = [](const std::vector<std::string>& arguments, int code,
+                          const std::string& error) {
+    const Ended ended = run(arguments);
+    INFO(ended.out << ended.err);
+    CHECK(ended.code == code);
+    CHECK(lines(ended.err) == 1);
+    CHECK(has(ended.err, error));
+  };
+  refused({"grade", "02-nothing"}, 1, "grade: no exercise \"02-nothing\"; there are: 01-tensors");
+  refused({"grade", "01-tensors", "--file", "/no/such.cpp"}, 1, "/no/such.cpp: ");
+  refused({"grade", "01-tensors", "--file", "/"}, 1, "/: ");
+  refused({"grade", "01-tensors", "--seed", "x"}, 2, "wanted a whole number");
+  refused({"grade", "01-tensors", "--hint", "--seed", "2"}, 2, "--hint");
+  refused({"grade", "--watch"}, 2, "--watch");
+  refused({"grade", "01-tensors", "--junit", "/no/folder/x.xml", "--file", kLibrary}, 1,
+          "/no/folder/x.xml");
+}
+
+TEST_CASE("a missing tool: what to install") {
+  TemporaryFolder folder;
+  const Ended ended =
+      run({"grade", "01-tensors"}, {.environment = {{"PATH", folder.path.string()}}});
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err,
+            "grade: ninja is not on PATH; install it: apt-get install ninja-build (macOS: brew "
+            "install ninja)"));
+}
+
+TEST_CASE("results files are well-formed whatever a program printed") {
+  using namespace pellucid::course;
+  Exercise exercise;
+  exercise.name = "a&b";
+  exercise.checks = {{"c", "says \"<so>\"", 3}};
+  Grade result;
+  result.file = "f.cpp";
+  std::string bytes;
+  for (int c = 1; c < 256; ++c) bytes += static_cast<char>(c);
+  result.checks = {{exercise.checks[0], false, bytes}};
+  const std::string xml = to_junit(exercise, result);
+  for (char c : xml) CHECK((c == '\n' || (c >= ' ' && c <= '~')));
+  CHECK(has(xml, "3 points: says &quot;&lt;so&gt;&quot;"));
+  CHECK(!has(xml, "a&b"));
+  const json parsed = json::parse(to_gradescope(exercise, result));
+  CHECK(parsed["tests"][0]["max_score"] == 3);
+}
+
+TEST_CASE("what a symbol is") {
+  using namespace pellucid::course;
+  CHECK(readable("_ZN8pellucid9row_majorERKNS_5ShapeE") == "row_major(Shape const&)");
+  CHECK(bare_name("_ZN8pellucid9row_majorERKNS_5ShapeE") == "row_major");
+  CHECK(readable("exit") == "exit()");
+  CHECK(is_std("_ZNSt6vectorIiSaIiEE9push_backERKi"));
+  CHECK(is_std("_ZSt4cout"));
+  CHECK(!is_std("_ZN8pellucid9row_majorERKNS_5ShapeE"));
+  CHECK(!is_std("_ZN8pellucid3sumERKSt6vectorIiSaIiEE"));
+  for (const char* fine : {"printf", "memcpy", "expf", "sqrt", "_Znwm", "_ZdlPvm", "_ZSt4cout",
+                           "__cxa_throw", "__asan_report_load8"})
+    CHECK(is_harmless(fine));
+  for (const char* not_fine :
+       {"exit", "_Exit", "fork", "system", "open", "dlopen", "write", "syscall", "_ZSt3cin",
+        "_ZNSt13basic_filebufIcSt11char_traitsIcEE4openEPKcSt13_Ios_Openmode"})
+    CHECK(!is_harmless(not_fine));
+  CHECK(text_faults("int f() { a\\\nsm(\"nop\"); }").size() == 1);
+  CHECK(text_faults("int f() { return plasma + asmx; }").empty());
+}

@@ -1,0 +1,33 @@
+// What an exercise's test is written with: a table of checks, random cases, and a failure that
+// shows code to paste.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pellucid::course {
+
+// The cases of one check, drawn by splitmix64 from the grading's seed and the check's name.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  int64_t whole(int64_t least, int64_t most);  // both included
+  bool chance(int percent) { return whole(0, 99) < percent; }
+
+ private:
+  uint64_t state_;
+};
+
+struct Check {
+  const char* name;  // as in exercise.json
+  void (*run)(Random& random);
+};
+
+// Every exercise's test.cpp defines it.
+extern const std::vector<Check> kChecks;
+
+// Ends the check. `code` is one call that can be pasted; `what` tells what it gave and should give.
+[[noreturn]] void fail_case(const std::string& code, const std::string& what);
+
+}  // namespace pellucid::course

@@ -1,0 +1,90 @@
+#include "tutorials/course/exercise.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+
+#include "tensor/files.h"
+
+namespace pellucid::course {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string source_folder() { return PELLUCID_SOURCE_DIR; }
+std::string build_folder() { return PELLUCID_BUILD_DIR; }
+
+std::vector<std::string> exercise_names() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(source_folder() + "/tutorials", none))
+    if (fs::exists(entry.path() / "exercise/exercise.json"))
+      names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string source_of(const std::string& object) {
+  const std::string path = fs::path(object).lexically_normal().generic_string();
+  const std::size_t begin = path.find(".dir/"), end = path.rfind(".o");
+  return begin == std::string::npos ? path : path.substr(begin + 5, end - begin - 5);
+}
+
+std::string Exercise::library_object() const {
+  for (const std::string& o : library)
+    if (source_of(o) == replaces) return o;
+  throw std::runtime_error("exercise " + name + ": no object of " + replaces + " in the library");
+}
+
+int Exercise::points() const {
+  int sum = 0;
+  for (const ExerciseCheck& check : checks) sum += check.points;
+  return sum;
+}
+
+static void read_manifest(Exercise& e, const json& j) {
+  e.title = j.at("title");
+  e.file =
+      source_folder() + "/tutorials/" + e.name + "/exercise/" + j.at("file").get<std::string>();
+  e.replaces = j.at("replaces");
+  e.header = j.at("header");
+  e.seconds = j.at("seconds");
+  e.megabytes = j.at("megabytes");
+  for (const json& check : j.at("checks"))
+    e.checks.push_back({check.at("name"), check.at("says"), check.at("points")});
+  e.hints = j.at("hints").get<decltype(e.hints)>();
+  e.calls = j.at("calls").get<std::vector<std::string>>();
+  e.inlines = j.at("inlines").get<std::vector<std::string>>();
+}
+
+Exercise read_exercise(const std::string& name) {
+  const std::vector<std::string> names = exercise_names();
+  if (names.empty())
+    throw std::runtime_error("grade: no exercises in " + source_folder() +
+                             "/tutorials: grade needs the folder that this program was built from");
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    std::string list;
+    for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
+    throw std::runtime_error("grade: no exercise \"" + name + "\"; there are: " + list);
+  }
+  Exercise e;
+  e.name = name;
+  const std::string manifest = source_folder() + "/tutorials/" + name + "/exercise/exercise.json";
+  e.folder = build_folder() + "/exercises/" + name;
+  try {
+    read_manifest(e, json::parse(read_file(manifest)));
+    const json objects = json::parse(read_file(e.folder + "/objects.json"));
+    e.target = objects.at("target");
+    e.program = objects.at("program");
+    e.object = objects.at("file");
+    std::istringstream library(objects.at("library").get<std::string>());
+    for (std::string object; std::getline(library, object, ';');) e.library.push_back(object);
+  } catch (const json::exception& error) {
+    throw std::runtime_error(manifest + ": " + error.what());
+  }
+  return e;
+}
+
+}  // namespace pellucid::course

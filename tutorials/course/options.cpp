@@ -1,0 +1,32 @@
+#include "tutorials/course/options.h"
+
+namespace pellucid::course {
+
+using demos::path;
+
+void add_grade(CLI::App& app, GradeArguments& a, demos::Command& run) {
+  CLI::App* c = app.add_subcommand("grade", "Grade an exercise of the tutorials");
+  c->add_option("exercise", a.exercise, "Its name, such as 01-tensors (default: lists them)")
+      ->option_text("NAME");
+  auto* watch = c->add_flag("--watch", a.watch, "Grade again each time the file is saved");
+  auto* hint = c->add_flag("--hint", a.hint, "The next hint for the first check that failed");
+  auto* file = path(c, "--file", a.file, "FILE", "Grade this file (default: the exercise's own)");
+  auto* seed = demos::seed_option(c, a.seed, "Seed of the random cases");
+  auto* junit = path(c, "--junit", a.junit, "FILE", "Write the results as JUnit XML");
+  auto* gradescope =
+      path(c, "--gradescope", a.gradescope, "FILE", "Write Gradescope's results.json");
+  auto* full = c->add_flag("--require-full", a.require_full, "Exit code 1 below full points");
+  auto* table =
+      c->add_flag("--kill-table", a.kill_table, "Examine the grader: wrong solutions and tricks");
+  c->add_flag("--student-build", a.student_build,
+              "Build only what grading needs (read by the start script)");
+  for (CLI::Option* once : {file, seed, junit, gradescope, full, table, watch})
+    hint->excludes(once);
+  for (CLI::Option* once : {file, seed, junit, gradescope, full, watch}) table->excludes(once);
+  full->excludes(watch);
+  for (CLI::Option* one : {watch, hint, file, junit, gradescope, full, table})
+    one->needs(c->get_option("exercise"));
+  c->callback([&a, &run] { run = [&a] { return grade_command(a); }; });
+}
+
+}  // namespace pellucid::course

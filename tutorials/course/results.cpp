@@ -1,0 +1,130 @@
+#include "tutorials/course/results.h"
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+namespace pellucid::course {
+
+namespace {
+
+// Each line of a text behind as many spaces.
+std::string indented(const std::string& text, std::size_t spaces) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out += std::string(spaces, ' ') + line + "\n";
+  return out;
+}
+
+// The last lines, without bytes that a terminal would take for orders.
+std::string tail(const std::string& text, std::size_t most) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    for (char& c : line)
+      if (c != '\t' && (c < ' ' || c > '~')) c = '?';
+    lines.push_back(line.substr(0, 200));
+  }
+  std::string out;
+  for (std::size_t i = lines.size() - std::min(most, lines.size()); i < lines.size(); ++i)
+    out += lines[i] + "\n";
+  return out;
+}
+
+// XML allows no control characters, not even as entities; other bytes that are not ASCII need not
+// be UTF-8.
+std::string xml(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if (c == '\n')
+      out += "&#10;";
+    else
+      out += c < ' ' || c > '~' ? '?' : c;
+  }
+  return out;
+}
+
+std::string reason(const Grade& grade) {
+  std::string text = grade.refused;
+  for (const std::string& fault : grade.faults) text += "\n" + fault;
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Exercise& exercise, const Grade& grade) {
+  std::ostringstream out;
+  out << exercise.name << ": " << exercise.title << "\n"
+      << grade.file << ", seed " << grade.seed << "\n\n";
+  if (!grade.warnings.empty())
+    out << "The compiler warns (it costs no points):\n"
+        << indented(tail(grade.warnings, 20), 2) << "\n";
+  if (!grade.refused.empty()) {
+    const std::string name = grade.file.substr(grade.file.rfind('/') + 1);
+    out << name << " " << grade.refused << ":\n";
+    for (const std::string& fault : grade.faults) out << "  " << fault << "\n";
+    out << "\n";
+  } else {
+    for (const CheckGrade& c : grade.checks) {
+      out << "  " << (c.passed ? c.check.points : 0) << "/" << c.check.points << "  "
+          << c.check.says << "\n";
+      if (!c.passed) out << indented(c.text, 9);
+    }
+    out << "\n";
+    if (!grade.printed.empty())
+      out << "Your file printed:\n" << indented(tail(grade.printed, 10), 2) << "\n";
+  }
+  out << grade.points() << "/" << exercise.points() << " points\n";
+  return out.str();
+}
+
+std::string to_junit(const Exercise& exercise, const Grade& grade) {
+  std::size_t failures = 0;
+  for (const CheckGrade& c : grade.checks) failures += !c.passed;
+  std::ostringstream out;
+  out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\""
+      << xml(exercise.name) << "\" tests=\"" << grade.checks.size() << "\" failures=\"" << failures
+      << "\" errors=\"0\">\n";
+  for (const CheckGrade& c : grade.checks) {
+    out << "    <testcase classname=\"" << xml(exercise.name) << "\" name=\"" << xml(c.check.name)
+        << "\"";
+    if (c.passed) {
+      out << "/>\n";
+      continue;
+    }
+    const std::string text = grade.refused.empty() ? c.text : reason(grade);
+    out << ">\n      <failure message=\"" << c.check.points << " points: " << xml(c.check.says)
+        << "\">" << xml(text) << "</failure>\n    </testcase>\n";
+  }
+  out << "  </testsuite>\n</testsuites>\n";
+  return out.str();
+}
+
+std::string to_gradescope(const Exercise& exercise, const Grade& grade) {
+  using nlohmann::json;
+  json tests = json::array();
+  for (const CheckGrade& c : grade.checks)
+    tests.push_back({{"name", c.check.says},
+                     {"score", c.passed ? c.check.points : 0},
+                     {"max_score", c.check.points},
+                     {"status", c.passed ? "passed" : "failed"},
+                     {"output", c.passed                ? ""
+                                : grade.refused.empty() ? c.text
+                                                        : reason(grade)},
+                     {"visibility", "visible"}});
+  const json all = {{"score", grade.points()},
+                    {"output", exercise.name + ": " + exercise.title},
+                    {"tests", tests},
+                    {"extra_data", {{"exercise", exercise.name}, {"seed", grade.seed}}}};
+  return all.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pellucid::course
