@@ -142,8 +142,8 @@ static std::vector<int64_t> encode_texts(const std::vector<std::string_view>& te
 
 Tokens encode(const Corpus& corpus, const Tokenizer& tokenizer) {
   const bool documents = corpus.source.has_documents();
-  CHECK_ARG(!documents || tokenizer.end_of_text(), "data: the tokenizer has no token that ends a ",
-            "document; take another one, or --documents text");
+  CHECK_ARG(!documents || tokenizer.end_of_text(),
+            "the tokenizer has no token that ends a document");
   return {encode_texts(corpus.training, tokenizer, documents),
           encode_texts(corpus.validation, tokenizer, documents)};
 }

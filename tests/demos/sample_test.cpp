@@ -161,6 +161,22 @@ TEST_CASE("eval measures what training printed") {
   }
 }
 
+TEST_CASE("eval reads data as training did, or as it is told") {
+  spit(model().folder.file("more"), sentences(500, 8));
+  const auto eval = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"eval", "--model", "run", "--data", "text.txt", "more"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return model().pellucid(arguments);
+  };
+  CHECK(eval({}).out.find("\nwhole text loss ") != std::string::npos);
+  CHECK(eval({}).out.find(", 9500 tokens\n") != std::string::npos);
+  const Ended lines_of = eval({"--documents", "lines"});
+  CHECK(lines_of.code == 1);
+  CHECK(lines_of.err ==
+        "pellucid: text.txt: the model knows no end of a document; measure it by --documents "
+        "text\n");
+}
+
 TEST_CASE("eval --ngram: the n-grams' losses on the same split") {
   const Ended ended = model().pellucid({"eval", "--model", "run", "--data", "text.txt", "--ngram"});
   INFO(ended.out);
@@ -172,11 +188,11 @@ TEST_CASE("eval --ngram: the n-grams' losses on the same split") {
   double total = 0.1 * static_cast<double>(counts.size()), nats = 0;
   for (const char c : train) ++counts[c], ++total;
   for (const char c : held) nats -= std::log(counts[c] / total);
-  char row[80];
-  std::snprintf(row, sizeof row, "\n  n = 1   add-0.1 %.4f  %.4f   Witten-Bell ", nats / 900,
-                nats / 900 / std::log(2.0));
+  char row[96];
+  std::snprintf(row, sizeof row, "\nn = 1      add-0.1 %.4f nats/token, %.4f bits/byte; Witten",
+                nats / 900, nats / 900 / std::log(2.0));
   CHECK(ended.out.find(row) != std::string::npos);
-  CHECK(ended.out.find("\n  n = 5   add-0.1 ") != std::string::npos);
+  CHECK(ended.out.find("\nn = 5      add-0.1 ") != std::string::npos);
   CHECK(lines(ended.out) == 8);
   CHECK(ascii(ended.out));
 }
@@ -251,7 +267,7 @@ TEST_CASE("a model of documents begins one by itself and stops where it ends") {
     INFO(measured.out);
     CHECK(measured.out.find("held out   loss ") == 0);
     CHECK(measured.out.find("\nall        loss ") != std::string::npos);
-    CHECK(measured.out.find("\n  n = 5   add-0.1 ") != std::string::npos);
+    CHECK(measured.out.find("\nn = 5      add-0.1 ") != std::string::npos);
   }
 }
 

@@ -34,7 +34,7 @@ bool evaluate_part(const char* name, nn::TrainedModel& trained, const std::vecto
 // As in training, but where the command says otherwise.
 nn::DataSource source_for(const EvalArguments& a, const nn::DataSource& trained) {
   nn::DataSource source = a.data.source();
-  if (a.data.documents.empty() && a.data.separator.empty() && trained.has_documents())
+  if (a.data.documents.empty() && a.data.separator.empty())
     source.documents = trained.documents, source.separator = trained.separator;
   return source;
 }
@@ -50,6 +50,8 @@ auto naming(const std::string& path, const F& f) {
 
 bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const std::string& path) {
   if (corpus.source.has_documents()) {
+    CHECK_ARG(trained.tokenizer.end_of_text(), path, ": the model knows no end of a document; ",
+              "measure it by --documents text");
     const nn::Tokens tokens = naming(path, [&] { return nn::encode(corpus, trained.tokenizer); });
     std::vector<int64_t> all = tokens.training;
     all.insert(all.end(), tokens.validation.begin() + 1, tokens.validation.end());
@@ -66,8 +68,9 @@ bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const st
          evaluate_part("whole text", trained, all, {});
 }
 
-// Of bytes: with documents, a 0 stands before and behind each.
-void print_ngrams(const nn::Corpus& corpus) {
+// Of bytes: with documents, a 0 stands before and behind each. Printed per token of the model's, so
+// that both stand in the same units.
+void print_ngrams(const nn::Corpus& corpus, const nn::Tokenizer& tokenizer) {
   const bool documents = corpus.source.has_documents();
   const std::string end(documents ? 1 : 0, '\0');
   bool seen[256] = {documents};
@@ -79,11 +82,10 @@ void print_ngrams(const nn::Corpus& corpus) {
   for (int b = 0; b < 256; ++b)
     if (seen[b]) alphabet.push_back(static_cast<char>(b));
   for (const std::string_view text : corpus.validation) bytes += static_cast<double>(text.size());
+  const double per_token = nn::bytes_per_token(nn::encode(corpus, tokenizer).validation, tokenizer);
 
-  std::printf(
-      "n-grams of bytes that count the rest, on the same held-out text, nats and bits/byte:\n");
+  std::printf("n-grams of bytes that count the rest, on the same held-out text:\n");
   for (int n = 1; n <= 5; ++n) {
-    std::printf("  n = %d", n);
     for (const Smoothing smoothing : {Smoothing::kAddTenth, Smoothing::kWittenBell}) {
       NGram ngram(n, alphabet, smoothing);
       for (const std::string_view text : corpus.training) {
@@ -93,10 +95,15 @@ void print_ngrams(const nn::Corpus& corpus) {
       double nats = 0;
       for (const std::string_view text : corpus.validation)
         nats -= ngram.log_prob(end, std::string(text) + end);
-      std::printf("   %s %.4f  %.4f", smoothing == Smoothing::kAddTenth ? "add-0.1" : "Witten-Bell",
-                  nats / bytes, nats / bytes / std::log(2.0));
+      const double each = nats / bytes;
+      if (smoothing == Smoothing::kAddTenth) {
+        std::printf("n = %d      add-0.1 %.4f nats/token, %.4f bits/byte", n, each * per_token,
+                    each / std::log(2.0));
+      } else {
+        std::printf("; Witten-Bell %.4f nats/token, %.4f bits/byte\n", each * per_token,
+                    each / std::log(2.0));
+      }
     }
-    std::printf("\n");
   }
 }
 
@@ -110,7 +117,7 @@ int evaluate(const EvalArguments& a) {
   if (!a.data.paths.empty()) {
     const nn::Corpus corpus = nn::read_corpus(source_for(a, trained.data));
     if (!evaluate_data(trained, corpus, a.data.paths[0])) return interrupted_exit_code();
-    if (a.ngram) print_ngrams(corpus);
+    if (a.ngram) print_ngrams(corpus, trained.tokenizer);
   }
   for (const Task& task : tasks)
     if (!evaluate_task(trained, task)) return interrupted_exit_code();

@@ -89,7 +89,11 @@ void check_length(const std::string& path, const nn::Tokens& tokens, const nn::T
 nn::Tokenizer make_tokenizer(const TrainArguments& a, const nn::Corpus& corpus) {
   if (a.tokenizer == "bpe") return nn::BpeTokenizer::train(corpus.training, a.vocab_size);
   if (a.tokenizer == "byte") return nn::Tokenizer::bytes(corpus.source.has_documents());
-  if (a.tokenizer != "char") return nn::Tokenizer::load(a.tokenizer);
+  if (a.tokenizer != "char") {
+    CHECK_ARG(std::filesystem::exists(a.tokenizer), "no tokenizer is called \"", a.tokenizer,
+              "\"; there are: char, byte, bpe, and files");
+    return nn::Tokenizer::load(a.tokenizer);
+  }
   std::string all;
   for (const auto& texts : {corpus.training, corpus.validation})
     for (const std::string_view text : texts) all += text;
@@ -101,11 +105,20 @@ bool worth_keeping(const nn::Tokenizer& tokenizer) {
   return tokenizer.kind() != "char" && tokenizer.kind() != "byte";
 }
 
+nn::Tokens encode(const TrainArguments& a, const nn::Corpus& corpus,
+                  const nn::Tokenizer& tokenizer) {
+  try {
+    return nn::encode(corpus, tokenizer);
+  } catch (const std::invalid_argument& error) {
+    fail(a.data.paths[0], ": ", error.what(), "; give another --tokenizer");
+  }
+}
+
 Run begin(const TrainArguments& a) {
   nn::TrainConfig config = find_preset(a.preset);
   const nn::Corpus corpus = nn::read_corpus(a.data.source());
   const nn::Tokenizer tokenizer = make_tokenizer(a, corpus);
-  const nn::Tokens tokens = nn::encode(corpus, tokenizer);
+  const nn::Tokens tokens = encode(a, corpus, tokenizer);
   if (!corpus.source.has_documents())
     check_length(a.data.paths[0], tokens, tokenizer, config.model.block_size);
   config.model.vocab_size = tokenizer.vocab_size();
