@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "desk.h"
 #include "nn/checkpoint.h"
-#include "program.h"
 #include "tensor/safetensors.h"
 
 using namespace pellucid;
@@ -17,40 +17,6 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 namespace {
-
-// A text and runs on it, all in one temporary folder, the program's working directory.
-struct Desk {
-  TemporaryFolder folder;
-  std::string text = sentences(4000);
-
-  Desk() { spit(folder.file("text.txt"), text); }
-  Ended pellucid(const std::vector<std::string>& arguments, RunOptions options = {}) const {
-    options.folder = folder.path.string();
-    return run(arguments, options);
-  }
-  // Trains a run of 40 steps in `name`.
-  Ended train(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"train", "--data", "text.txt", "--preset", "tiny",
-                                          "--out", name,     "--steps",  "40"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return pellucid(arguments);
-  }
-  // The command must fail with code 1 and one line on stderr that has the parts, and write nothing.
-  void refused(const std::vector<std::string>& arguments, const std::vector<std::string>& parts,
-               const RunOptions& options = {}) const {
-    const auto before = snapshot(folder.path);
-    const Ended ended = pellucid(arguments, options);
-    std::string command;
-    for (const std::string& argument : arguments) command += argument + " ";
-    INFO(command << "\n" << ended.err);
-    CHECK(ended.code == 1);
-    CHECK(lines(ended.err) == 1);
-    CHECK(ended.err.rfind("pellucid: ", 0) == 0);
-    CHECK(ended.out == "");
-    for (const std::string& part : parts) CHECK(ended.err.find(part) != std::string::npos);
-    CHECK(snapshot(folder.path) == before);
-  }
-};
 
 std::vector<json> json_lines(const std::string& path) {
   std::vector<json> found;
@@ -182,54 +148,6 @@ TEST_CASE("folders that cannot be used: one line with the repair, nothing writte
   desk.refused({"eval", "--model", "run", "--data", "hollow"}, {"hollow: holds no files"});
 }
 
-TEST_CASE("tokenizers that cannot be had, or do not fit the text; another run's serves again") {
-  const Desk desk;
-  const auto refused = [&](const std::vector<std::string>& more, const std::string& part) {
-    std::vector<std::string> arguments = {"train", "--data", "text.txt", "--preset", "tiny",
-                                          "--out", "new",    "--steps",  "2"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    desk.refused(arguments, {part});
-  };
-  refused({"--tokenizer", "bp"},
-          "no tokenizer is called \"bp\"; there are: char, byte, bpe, and files");
-  refused({"--tokenizer", "bpe", "--vocab-size", "100000"},
-          "BPE: the text repeats enough for a vocabulary of ");
-  refused({"--tokenizer", "text.txt"}, "text.txt:1: wanted two tokens with a blank between them");
-  spit(desk.folder.file("t.json"), R"({"type":"char","bytes":[97]})");
-  refused({"--tokenizer", "t.json"},
-          "is not among the 1 characters that the model was trained on; give another --tokenizer");
-  refused({"--tokenizer", "t.json", "--documents", "lines"},
-          "text.txt: the tokenizer has no token that ends a document; give another --tokenizer");
-  refused({"--separator", "no such words"},
-          "text.txt: has 1 document, too few: one is for training and one for validation");
-
-  REQUIRE(desk.train("first", {"--tokenizer", "bpe", "--vocab-size", "300"}).code == 0);
-  REQUIRE(desk.train("second", {"--tokenizer", "first/tokenizer.json"}).code == 0);
-  for (const char* file : {"tokenizer.json", "tokens.bin", "model.safetensors"})
-    CHECK(slurp(desk.folder.file(std::string("first/") + file)) ==
-          slurp(desk.folder.file(std::string("second/") + file)));
-}
-
-TEST_CASE("a folder and several files are documents; resuming finds them again") {
-  const Desk desk;
-  fs::create_directories(desk.folder.file("texts/more"));
-  for (int i = 0; i < 12; ++i)
-    spit(desk.folder.file("texts/" + std::string(i % 2 ? "more/" : "") + std::to_string(i)),
-         sentences(200, static_cast<uint64_t>(i)));
-  const auto before = snapshot(desk.folder.path / "texts");
-  REQUIRE(desk.pellucid({"train", "--data", "texts", "text.txt", "--preset", "tiny", "--out", "run",
-                         "--steps", "20"})
-              .code == 0);
-  CHECK(snapshot(desk.folder.path / "texts") == before);
-  const json data = json::parse(slurp(desk.folder.file("run/config.json"))).at("data");
-  CHECK(data.at("documents") == "files");
-  CHECK(data.at("paths").size() == 2);
-  CHECK(data.at("bytes") == 12 * 200 + 4000);
-  CHECK(desk.pellucid({"train", "--resume", "run"}).code == 0);
-  spit(desk.folder.file("texts/0"), sentences(200, 99));
-  desk.refused({"train", "--resume", "run"}, {"texts: is not the text that the run began with"});
-}
-
 TEST_CASE("without permission: one line with the repair" * doctest::skip(!can_be_nobody()) *
           doctest::description("cannot become the user nobody here")) {
   const Desk desk;
@@ -346,8 +264,9 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   named.environment = {{"PELLUCID_COMMAND", "./pellucid"}};
   for (const auto& [arguments, line] : std::map<std::vector<std::string>, std::string>{
            {{"tain"},
-            "no command \"tain\"; there are: train, sample, eval, demo, doctor, bench, test; see "
-            "./pellucid --help"},
+            "no command \"tain\"; there are: train, sample, eval, demo, doctor, bench, grade, "
+            "test; "
+            "see ./pellucid --help"},
            {{"train", "--data", "text.txt"},
             "train: needs --preset and --out (or --resume alone); see ./pellucid train --help"},
            {{"train", "--out", ""}, "--out: the name is empty; see ./pellucid train --help"},
