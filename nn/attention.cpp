@@ -22,12 +22,17 @@ MultiHeadAttention::MultiHeadAttention(const AttentionConfig& attention_config)
       c_proj(config.C, config.C, config.bias, config.dtype),
       drop(config.dropout) {
   if (config.gate) gate = parameter({config.H}, 0, config.dtype);
+  if (config.sink) sink = parameter({config.H}, 0, config.dtype);
+  if (config.qk_norm)
+    for (Norm* norm : {&q_norm, &k_norm})
+      *norm = RMSNorm(head_size(config), config.norm_eps, config.dtype);
 }
 
 Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
   GradModeGuard mode(grad_enabled() && !cache);
   const int64_t H = config.H, Hkv = config.Hkv;
   Tensor qkv = named("c_attn", c_attn, x);  // (B, Tq, (H + 2 Hkv) D)
+  if (config.qk_norm) qkv = norm_heads(qkv);
   if (config.rope) {
     RopeOptions options = *config.rope;
     options.position += cache ? cache->length : 0;
@@ -37,8 +42,21 @@ Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cac
   AttentionOptions options;
   options.kind = config.kind;
   Tensor y = cache ? decode(qkv, strength, options, *cache)
-                   : attention(qkv, strength, H, Hkv, options);    // (B, Tq, H D)
-  return named("dropout", drop, named("c_proj", c_proj, y), rng);  // (B, Tq, C)
+                   : attention(qkv, strength, H, Hkv, options, sink);  // (B, Tq, H D)
+  return named("dropout", drop, named("c_proj", c_proj, y), rng);      // (B, Tq, C)
+}
+
+Tensor MultiHeadAttention::norm_heads(const Tensor& qkv) const {
+  const int64_t H = config.H, Hkv = config.Hkv, D = config.C / H;
+  const auto part = [&](int64_t first, int64_t n) {
+    return slice(qkv, 2, first * D, (first + n) * D);  // (B, Tq, n D)
+  };
+  const auto normed = [&](const char* name, const Norm& norm, int64_t first, int64_t n) {
+    const Tensor x = view(part(first, n), {qkv.size(0), qkv.size(1), n, D});  // (B, Tq, n, D)
+    return reshape(named(name, norm, x), {qkv.size(0), qkv.size(1), n * D});  // (B, Tq, n D)
+  };
+  return cat({normed("q_norm", q_norm, 0, H), normed("k_norm", k_norm, H, Hkv), part(H + Hkv, Hkv)},
+             2);  // (B, Tq, (H + 2 Hkv) D)
 }
 
 Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,
@@ -57,7 +75,7 @@ Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,
   cache.length = end;
 
   Tensor y = attention_decode(heads(0, H), slice(cache.k, 1, 0, end), slice(cache.v, 1, 0, end),
-                              strength, options);
+                              strength, options, sink);
   return reshape(y, {B, Tq, H * D});
 }
 

@@ -1,14 +1,16 @@
 // The model, and its configuration as JSON.
 #include "nn/gpt.h"
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <set>
+
+#include "nn/fields.h"
 
 namespace pellucid::nn {
 namespace {
 
 using Names = std::initializer_list<const char*>;
+constexpr char kWho[] = "GPT config";
 
 // Calls field("name", member) for each member: the one list that reading and writing share.
 template <class Config, class Field>
@@ -24,30 +26,16 @@ void each_field(Config& c, Field field) {
   field("tied_head", c.tied_head);
   field("norm", c.norm);
   field("position", c.position);
-  field("activation", c.activation);
+  field("mlp", c.mlp);
+  field("n_hidden", c.n_hidden);
   field("attention", c.attention);
+  field("xsa_layers", c.xsa_layers);
   field("xsa_gate", c.xsa_gate);
+  field("sink", c.sink);
+  field("qk_norm", c.qk_norm);
   field("norm_eps", c.norm_eps);
   field("rope_base", c.rope_base);
   field("rope_layout", c.rope_layout);
-}
-
-// Reads one value, of exactly its kind: JSON's 3.7 is no integer, and 1 is no truth value.
-template <class T>
-void read(const char* key, const nlohmann::json& j, T& value) {
-  constexpr bool is_bool = std::is_same_v<T, bool>, is_integer = std::is_same_v<T, int64_t>,
-                 is_double = std::is_same_v<T, double>;
-  const bool fits = is_bool      ? j.is_boolean()
-                    : is_integer ? j.is_number_integer()
-                    : is_double  ? j.is_number()
-                                 : j.is_string();
-  CHECK_ARG(fits, "GPT config: ", key, " must be ",
-            is_bool      ? "true or false"
-            : is_integer ? "an integer"
-            : is_double  ? "a number"
-                         : "a string",
-            "; got ", j.dump());
-  j.get_to(value);
 }
 
 void check_range(const char* key, int64_t value, int64_t low, int64_t high) {
@@ -69,13 +57,16 @@ Norm make_norm(const GPTConfig& c, DType dtype) {
   return Norm(kind, c.n_embd, c.bias, c.norm_eps, dtype);
 }
 
-AttentionConfig attention_config(const GPTConfig& c, DType dtype) {
+AttentionConfig attention_config(const GPTConfig& c, int64_t layer, DType dtype) {
   AttentionConfig a;
   a.C = c.n_embd;
   a.H = c.n_head;
   a.Hkv = c.kv_heads();
-  a.kind = c.attention == "xsa" ? AttentionKind::kXSA : AttentionKind::kSA;
-  a.gate = c.xsa_gate;
+  a.kind = c.is_xsa(layer) ? AttentionKind::kXSA : AttentionKind::kSA;
+  a.gate = c.xsa_gate && c.is_xsa(layer);
+  a.sink = c.sink;
+  a.qk_norm = c.qk_norm;
+  a.norm_eps = c.norm_eps;
   a.bias = c.bias;
   a.dropout = c.dropout;
   a.dtype = dtype;
@@ -87,12 +78,28 @@ AttentionConfig attention_config(const GPTConfig& c, DType dtype) {
   return a;
 }
 
+Activation activation(const GPTConfig& c) {
+  return c.mlp == "swiglu"      ? Activation::kSwiGLU
+         : c.mlp == "gelu_tanh" ? Activation::kGeluTanh
+                                : Activation::kGelu;
+}
+
 const GPTConfig& validated(const GPTConfig& config) {
   config.validate();
   return config;
 }
 
 }  // namespace
+
+int64_t GPTConfig::hidden_size() const {
+  if (n_hidden > 0) return n_hidden;
+  return mlp == "swiglu" ? (n_embd + 2) / 3 * 8 : 4 * n_embd;
+}
+
+bool GPTConfig::is_xsa(int64_t layer) const {
+  return attention == "xsa" &&
+         (xsa_layers.empty() || std::count(xsa_layers.begin(), xsa_layers.end(), layer) > 0);
+}
 
 void GPTConfig::validate() const {
   // Bounds far above any model that fits into memory keep a damaged file from asking for it.
@@ -102,6 +109,7 @@ void GPTConfig::validate() const {
   check_range("n_head", n_head, 1, 1000);
   check_range("n_kv_head", n_kv_head, 0, n_head);
   check_range("n_embd", n_embd, 1, 1 << 16);
+  check_range("n_hidden", n_hidden, 0, 1 << 20);
   CHECK_ARG(n_embd % n_head == 0, "GPT config: n_embd must be a multiple of n_head; got n_embd ",
             n_embd, ", n_head ", n_head);
   check_range("n_embd / n_head, the size of a head,", n_embd / n_head, 1, 256);
@@ -115,10 +123,17 @@ void GPTConfig::validate() const {
             "GPT config: rope_base must be positive; got ", rope_base);
   check_choice("norm", norm, {"layer_norm", "rms_norm"});
   check_choice("position", position, {"learned", "rope"});
-  check_choice("activation", activation, {"gelu", "gelu_tanh"});
+  check_choice("mlp", mlp, {"gelu", "gelu_tanh", "swiglu"});
   check_choice("attention", attention, {"sa", "xsa"});
   check_choice("rope_layout", rope_layout, {"halves", "adjacent"});
   CHECK_ARG(!xsa_gate || attention == "xsa", "GPT config: xsa_gate needs attention \"xsa\"");
+  CHECK_ARG(xsa_layers.empty() || attention == "xsa",
+            "GPT config: xsa_layers needs attention \"xsa\"");
+  std::set<int64_t> layers;
+  for (const int64_t layer : xsa_layers) {
+    check_range("each of xsa_layers", layer, 0, n_layer - 1);
+    CHECK_ARG(layers.insert(layer).second, "GPT config: xsa_layers names layer ", layer, " twice");
+  }
   CHECK_ARG(position != "rope" || n_embd / n_head % 2 == 0,
             "GPT config: rope turns pairs, so that n_embd / n_head must be even; got n_embd ",
             n_embd, ", n_head ", n_head);
@@ -130,24 +145,22 @@ void to_json(nlohmann::json& j, const GPTConfig& config) {
 }
 
 void from_json(const nlohmann::json& j, GPTConfig& config) {
-  CHECK_ARG(j.is_object(), "GPT config: wanted a JSON object; got ", j.dump());
   GPTConfig c;
   std::set<std::string> known;
-  each_field(c, [&](const char* key, auto& value) {
-    known.insert(key);
-    if (j.contains(key)) read(key, j.at(key), value);
-  });
-  for (const auto& [key, value] : j.items())
-    CHECK_ARG(known.contains(key), "GPT config: unknown key \"", key, "\"");
+  if (j.contains("activation") && !j.contains("mlp")) {
+    known.insert("activation");
+    read_field(kWho, "activation", j.at("activation"), c.mlp);
+  }
+  read_fields(
+      kWho, j, [&](const auto& field) { each_field(c, field); }, known);
   config = validated(c);
 }
 
-Block::Block(const GPTConfig& c, DType dtype)
+Block::Block(const GPTConfig& c, int64_t layer, DType dtype)
     : ln_1(make_norm(c, dtype)),
-      attn(attention_config(c, dtype)),
+      attn(attention_config(c, layer, dtype)),
       ln_2(make_norm(c, dtype)),
-      mlp(c.n_embd, c.bias, c.dropout,
-          c.activation == "gelu_tanh" ? Activation::kGeluTanh : Activation::kGelu, dtype) {}
+      mlp(c.n_embd, c.hidden_size(), c.bias, c.dropout, activation(c), dtype) {}
 
 Tensor Block::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
   Tensor y = x + named("attn", attn, named("ln_1", ln_1, x), rng, cache);  // (B, T, C)
@@ -161,7 +174,7 @@ GPT::GPT(const GPTConfig& gpt_config, uint64_t seed, DType dtype)
       drop(config.dropout),
       ln_f(make_norm(config, dtype)) {
   if (config.position == "learned") wpe = Embedding(config.block_size, config.n_embd, dtype);
-  for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, dtype);
+  for (int64_t i = 0; i < config.n_layer; ++i) h.emplace_back(config, i, dtype);
   if (config.tied_head) {
     lm_head.weight = wte.weight;
   } else {

@@ -22,18 +22,26 @@ struct GPTConfig {
   int64_t n_kv_head = 0;  // heads of keys and values; 0: as many as n_head
   int64_t n_embd = 384;   // C
   double dropout = 0;
-  bool bias = true;                  // in Linear and LayerNorm
-  bool tied_head = true;             // lm_head.weight is wte.weight
-  std::string norm = "layer_norm";   // or "rms_norm"
-  std::string position = "learned";  // or "rope"
-  std::string activation = "gelu";   // or "gelu_tanh"
-  std::string attention = "xsa";     // or "sa"
-  bool xsa_gate = false;             // XSA's strength per head: tanh(theta), theta starts at 0
+  bool bias = true;                      // in Linear and LayerNorm
+  bool tied_head = true;                 // lm_head.weight is wte.weight
+  std::string norm = "layer_norm";       // or "rms_norm"
+  std::string position = "learned";      // or "rope"
+  std::string mlp = "gelu";              // or "gelu_tanh", "swiglu"; "activation" in older files
+  int64_t n_hidden = 0;                  // inside the MLP; 0: see hidden_size()
+  std::string attention = "xsa";         // or "sa"
+  std::vector<int64_t> xsa_layers = {};  // the layers with XSA, the others have SA; empty: all
+  bool xsa_gate = false;                 // XSA's strength per head: tanh(theta), theta starts at 0
+  bool sink = false;                     // a logit per head that takes weight and gives nothing
+  bool qk_norm = false;                  // RMSNorm of each head's query and key, before rope
   double norm_eps = 1e-5;
   double rope_base = 10000;
   std::string rope_layout = "halves";  // pairs (i, i + D/2), or "adjacent": (2i, 2i + 1)
 
   int64_t kv_heads() const { return n_kv_head > 0 ? n_kv_head : n_head; }
+  // n_hidden, or 4 C; for SwiGLU's three matrices 8/3 C, up to the next multiple of 8: about as
+  // many parameters as two of 4 C.
+  int64_t hidden_size() const;
+  bool is_xsa(int64_t layer) const;
   // Throws with the field's name, its value and what is allowed.
   void validate() const;
   friend bool operator==(const GPTConfig&, const GPTConfig&) = default;
@@ -45,7 +53,7 @@ void from_json(const nlohmann::json& j, GPTConfig& config);
 
 // x + attn(ln_1(x)), then x + mlp(ln_2(x)): x (B, T, C)
 struct Block : Module {
-  Block(const GPTConfig& config, DType dtype);
+  Block(const GPTConfig& config, int64_t layer, DType dtype);
   void visit(Visitor& v) override {
     v("ln_1", ln_1), v("attn", attn), v("ln_2", ln_2), v("mlp", mlp);
   }

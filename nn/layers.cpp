@@ -32,15 +32,20 @@ Dropout::Dropout(double drop_p) : p(drop_p) {
   CHECK_ARG(p >= 0 && p <= 1, "Dropout: wanted a probability from 0 to 1; got ", p);
 }
 
-MLP::MLP(int64_t C, bool bias, double dropout, Activation gelu_kind, DType dtype)
-    : c_fc(C, 4 * C, bias, dtype),
-      c_proj(4 * C, C, bias, dtype),
+MLP::MLP(int64_t C, int64_t hidden, bool bias, double dropout, Activation activation_kind,
+         DType dtype)
+    : c_fc(C, hidden, bias, dtype),
+      c_proj(hidden, C, bias, dtype),
       drop(dropout),
-      activation(gelu_kind) {}
+      activation(activation_kind) {
+  if (activation == Activation::kSwiGLU) c_gate = Linear(C, hidden, bias, dtype);
+}
 
 Tensor MLP::forward(const Tensor& x, Generator& rng) const {
-  Tensor inside = named("c_fc", c_fc, x);  // (..., 4 C)
-  inside = activation == Activation::kGelu ? gelu(inside) : gelu_tanh(inside);
+  Tensor inside = named("c_fc", c_fc, x);  // (..., hidden)
+  inside = activation == Activation::kSwiGLU ? swiglu(named("c_gate", c_gate, x), inside)
+           : activation == Activation::kGelu ? gelu(inside)
+                                             : gelu_tanh(inside);
   return named("dropout", drop, named("c_proj", c_proj, inside), rng);  // (..., C)
 }
 

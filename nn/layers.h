@@ -66,16 +66,20 @@ struct Dropout : Module {
   double p;
 };
 
-enum class Activation { kGelu, kGeluTanh };
+// y = dropout(c_proj(inside)): x (..., C), inside (..., hidden). With gelu, inside is
+// gelu(c_fc(x)); with SwiGLU it is silu(c_gate(x)) c_fc(x) (Shazeer 2020): in Llama's files c_gate,
+// c_fc and c_proj are w1, w3 and w2, or gate_proj, up_proj and down_proj.
+enum class Activation { kGelu, kGeluTanh, kSwiGLU };
 
-// y = dropout(c_proj(gelu(c_fc(x)))): x (..., C), inside (..., 4 C)
 struct MLP : Module {
-  explicit MLP(int64_t C, bool bias = true, double dropout = 0,
-               Activation gelu_kind = Activation::kGelu, DType dtype = kFloat32);
-  void visit(Visitor& v) override { v("c_fc", c_fc), v("c_proj", c_proj), v("dropout", drop); }
+  MLP(int64_t C, int64_t hidden, bool bias = true, double dropout = 0,
+      Activation activation_kind = Activation::kGelu, DType dtype = kFloat32);
+  void visit(Visitor& v) override {
+    v("c_gate", c_gate), v("c_fc", c_fc), v("c_proj", c_proj), v("dropout", drop);
+  }
   Tensor forward(const Tensor& x, Generator& rng) const;
 
-  Linear c_fc, c_proj;
+  Linear c_gate, c_fc, c_proj;  // c_gate is SwiGLU's only
   Dropout drop;
   Activation activation;
 };

@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "nn/fields.h"
 
 namespace pellucid::nn {
 
@@ -62,25 +63,11 @@ void to_json(nlohmann::json& j, const TrainConfig& config) {
 
 void from_json(const nlohmann::json& j, TrainConfig& config) {
   CHECK_ARG(j.is_object() && j.contains("model"), "TrainConfig: wanted an object with \"model\"");
-  TrainConfig read;
-  j.at("model").get_to(read.model);
-  std::size_t known = 1;
-  each_field(read, [&](const char* name, auto& value) {
-    if (!j.contains(name)) return;
-    ++known;
-    using Field = std::decay_t<decltype(value)>;
-    const nlohmann::json& entry = j.at(name);
-    const bool fits = std::is_same_v<Field, std::string> ? entry.is_string()
-                      : std::is_same_v<Field, bool>      ? entry.is_boolean()
-                      : std::is_floating_point_v<Field>  ? entry.is_number()
-                      : std::is_unsigned_v<Field>        ? entry.is_number_unsigned()
-                                                         : entry.is_number_integer();
-    CHECK_ARG(fits, "TrainConfig: ", name, " is not of its kind: ", entry.dump());
-    value = entry.get<Field>();
-  });
-  CHECK_ARG(known == j.size(), "TrainConfig: unknown keys in ", j.dump());
-  read.validate();
-  config = read;
+  TrainConfig c;
+  j.at("model").get_to(c.model);
+  read_fields("TrainConfig", j, [&](const auto& field) { each_field(c, field); }, {"model"});
+  c.validate();
+  config = c;
 }
 
 static std::unique_ptr<Optimizer> make_optimizer(GPT& model, const TrainConfig& c) {

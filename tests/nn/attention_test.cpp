@@ -21,7 +21,11 @@ std::map<std::string, AttentionConfig> configs() {
         c.kind = xsa ? AttentionKind::kXSA : AttentionKind::kSA;
         c.gate = xsa && kv == 2;
         if (turned) c.rope = RopeOptions{};
-        all[(xsa ? "xsa " : "sa ") + std::to_string(kv) + (turned ? " rope" : "")] = c;
+        const std::string key =
+            (xsa ? "xsa " : "sa ") + std::to_string(kv) + (turned ? " rope" : "");
+        all[key] = c;
+        c.sink = true, c.qk_norm = kv != 4, c.norm_eps = 0.1;
+        all[key + " sink" + (c.qk_norm ? " qk_norm" : "")] = c;
       }
     }
   }
@@ -33,12 +37,17 @@ MultiHeadAttention make(const AttentionConfig& config) {
   init_normal(layer, 0.7, 1);
   NoGradGuard no_grad;
   if (config.gate) copy_(layer.gate, from_vector({0.3, -0.2, 1, 2}, {4}, kFloat64));
+  if (config.sink) copy_(layer.sink, from_vector({0.5, -2, 1, 0.1}, {4}, kFloat64));
+  if (config.qk_norm) {
+    copy_(layer.q_norm.weight, from_vector({1.3, -0.7}, {2}, kFloat64));
+    copy_(layer.k_norm.weight, from_vector({0.6, 2.1}, {2}, kFloat64));
+  }
   return layer;
 }
 
 }  // namespace
 
-TEST_CASE("the layer is projection, rope, attention, projection") {
+TEST_CASE("the layer is projection, query-key norm, rope, attention, projection") {
   Generator rng;
   for (const auto& [key, config] : configs()) {
     CAPTURE(key);
@@ -46,11 +55,19 @@ TEST_CASE("the layer is projection, rope, attention, projection") {
     const Tensor x = random_leaf({2, 5, 8}, 7);
     Tensor qkv = linear(x, layer.c_attn.weight, layer.c_attn.bias);
     CHECK(qkv.size(2) == (4 + 2 * config.Hkv) * 2);
+    if (config.qk_norm) {
+      TensorList heads = split(qkv, 2, 2);  // D = 2
+      for (int64_t h = 0; h < 4 + config.Hkv; ++h) {
+        const Tensor& w = h < 4 ? layer.q_norm.weight : layer.k_norm.weight;
+        heads[h] = heads[h] * rsqrt(mean(heads[h] * heads[h], -1, true) + 0.1) * w;
+      }
+      qkv = cat(heads, 2);
+    }
     if (config.rope) qkv = rope(qkv, 4 + config.Hkv, 2, *config.rope);
     AttentionOptions options;
     options.kind = config.kind;
     const Tensor strength = config.gate ? tanh(layer.gate) : Tensor();
-    Tensor y = plain::attention(qkv, strength, 4, config.Hkv, options);
+    Tensor y = plain::attention(qkv, strength, 4, config.Hkv, options, layer.sink);
     y = linear(y, layer.c_proj.weight, layer.c_proj.bias);
     CHECK(max_difference(layer.forward(x, rng).to_vector(), y.to_vector()) < 1e-13);
   }

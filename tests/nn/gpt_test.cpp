@@ -56,6 +56,37 @@ TEST_CASE("names are those of PyTorch's state_dict, a tied head once") {
                                                  "ln_f.weight", "lm_head.weight"});
   CHECK(other.lm_head.weight.shape() == Shape{7, 8});
   CHECK(other.h[0].mlp.c_fc.weight.shape() == Shape{32, 8});
+
+  config.n_layer = 2, config.xsa_layers = {1}, config.sink = config.qk_norm = true;
+  config.mlp = "swiglu", config.n_head = 4, config.n_kv_head = 2;
+  GPT all(config);
+  const std::vector<std::string> found = names(all);
+  CHECK(std::vector<std::string>(found.begin() + 1, found.begin() + 11) ==
+        std::vector<std::string>{
+            "h.0.ln_1.weight", "h.0.attn.c_attn.weight", "h.0.attn.q_norm.weight",
+            "h.0.attn.k_norm.weight", "h.0.attn.c_proj.weight", "h.0.attn.sink", "h.0.ln_2.weight",
+            "h.0.mlp.c_gate.weight", "h.0.mlp.c_fc.weight", "h.0.mlp.c_proj.weight"});
+  CHECK(std::count(found.begin(), found.end(), "h.0.attn.gate") == 0);
+  CHECK(std::count(found.begin(), found.end(), "h.1.attn.gate") == 1);
+  CHECK(all.h[0].attn.q_norm.weight.shape() == Shape{2});
+  CHECK(all.h[0].attn.sink.shape() == Shape{4});
+  CHECK(all.h[0].mlp.c_gate.weight.shape() == Shape{24, 8});
+}
+
+TEST_CASE("inside the MLP: 4 C, or for SwiGLU 8/3 C up to a multiple of 8") {
+  const auto hidden = [](const char* mlp, int64_t C, int64_t n_hidden) {
+    GPTConfig config;
+    config.mlp = mlp, config.n_embd = C, config.n_hidden = n_hidden;
+    return config.hidden_size();
+  };
+  CHECK(hidden("gelu", 48, 0) == 192);
+  CHECK(hidden("gelu_tanh", 7, 0) == 28);
+  CHECK(hidden("swiglu", 48, 0) == 128);
+  CHECK(hidden("swiglu", 64, 0) == 176);  // 170.67
+  CHECK(hidden("swiglu", 65, 0) == 176);  // 173.33
+  CHECK(hidden("swiglu", 1, 0) == 8);
+  CHECK(hidden("swiglu", 64, 172) == 172);
+  CHECK(hidden("gelu", 64, 1) == 1);
 }
 
 TEST_CASE("GPT-2 small has 124 million parameters") {
@@ -69,13 +100,14 @@ TEST_CASE("GPT-2 small has 124 million parameters") {
 TEST_CASE("initialisation: N(0, 0.02), residual projections by 1/sqrt(2 L), zeros and ones") {
   GPTConfig config;
   config.vocab_size = 96, config.block_size = 64, config.n_layer = 3, config.n_head = 4;
-  config.n_embd = 64, config.xsa_gate = true;
+  config.n_embd = 64, config.mlp = "swiglu";
+  config.xsa_gate = config.sink = config.qk_norm = true;
   GPT model(config, 11);
   for (const auto& [key, x] : model.named_parameters()) {
     CAPTURE(key);
     const auto n = static_cast<double>(x.numel());
     const auto v = x.to_vector();
-    if (key.ends_with("bias") || key.ends_with("gate")) {
+    if (key.ends_with("bias") || key.ends_with("gate") || key.ends_with("sink")) {
       CHECK(squares(x) == 0);
     } else if (x.dim() == 1) {
       CHECK(std::count(v.begin(), v.end(), 1.0) == x.numel());
@@ -235,11 +267,22 @@ TEST_CASE("a configuration survives JSON") {
     CAPTURE(key);
     const json j = config;
     CHECK(json::parse(j.dump()).get<GPTConfig>() == config);
-    CHECK(j.size() == 17);
+    CHECK(j.size() == 21);
   }
   const GPTConfig defaults = json{{"vocab_size", 9}}.get<GPTConfig>();
   CHECK(defaults.vocab_size == 9);
   CHECK(defaults.n_layer == GPTConfig{}.n_layer);
+
+  // What a run wrote before there were SwiGLU, sinks, query-key norm and lists of XSA layers.
+  const json old = json::parse(R"({"vocab_size": 9, "block_size": 8, "n_layer": 2, "n_head": 2,
+      "n_kv_head": 0, "n_embd": 8, "dropout": 0.1, "bias": false, "tied_head": true,
+      "norm": "rms_norm", "position": "rope", "activation": "gelu_tanh", "attention": "xsa",
+      "xsa_gate": false, "norm_eps": 1e-5, "rope_base": 10000.0, "rope_layout": "halves"})");
+  const auto config = old.get<GPTConfig>();
+  CHECK(config.mlp == "gelu_tanh");
+  CHECK(config.hidden_size() == 32);
+  CHECK((config.is_xsa(0) && config.is_xsa(1) && !config.sink && !config.qk_norm));
+  CHECK(json(config).get<GPTConfig>() == config);
 }
 
 TEST_CASE("a configuration that cannot be is refused, with the field named") {
@@ -255,6 +298,8 @@ TEST_CASE("a configuration that cannot be is refused, with the field named") {
   refuses(with("block_size", -1), "block_size must be from 1 to 16777216; got -1");
   refuses(with("n_layer", 0), "n_layer must be from 1 to 1000; got 0");
   refuses(with("n_layer", 1.5), "n_layer must be an integer; got 1.5");
+  refuses(with("n_layer", 9223372036854775808u),
+          "n_layer must be an integer; got 9223372036854775808");
   refuses(with("n_layer", "6"), "n_layer must be an integer; got \"6\"");
   refuses(with("n_head", 5), "n_embd must be a multiple of n_head; got n_embd 384, n_head 5");
   refuses(with("n_head", 1), "n_embd / n_head, the size of a head, must be from 1 to 256; got 384");
@@ -269,7 +314,21 @@ TEST_CASE("a configuration that cannot be is refused, with the field named") {
   refuses(with("norm", "batch"), "norm must be one of layer_norm, rms_norm; got \"batch\"");
   refuses(with("norm", 3), "norm must be a string; got 3");
   refuses(with("position", ""), "position must be one of learned, rope; got \"\"");
-  refuses(with("activation", "relu"), "activation must be one of gelu, gelu_tanh; got \"relu\"");
+  refuses(with("mlp", "relu"), "mlp must be one of gelu, gelu_tanh, swiglu; got \"relu\"");
+  refuses(with("activation", "gelu"), "unknown key \"activation\"");  // besides mlp
+  refuses(
+      [] {
+        json{{"vocab_size", 9}, {"activation", 1}}.get<GPTConfig>();
+      },
+      "activation must be a string; got 1");
+  refuses(with("n_hidden", -1), "n_hidden must be from 0 to 1048576; got -1");
+  refuses(with("sink", "yes"), "sink must be true or false; got \"yes\"");
+  refuses(with("qk_norm", 1), "qk_norm must be true or false; got 1");
+  refuses(with("xsa_layers", 2), "xsa_layers must be a list of integers; got 2");
+  refuses(with("xsa_layers", {0, 1.5}), "xsa_layers must be a list of integers; got [0,1.5]");
+  refuses(with("xsa_layers", {0, 6}), "each of xsa_layers must be from 0 to 5; got 6");
+  refuses(with("xsa_layers", {-1}), "each of xsa_layers must be from 0 to 5; got -1");
+  refuses(with("xsa_layers", {1, 0, 1}), "xsa_layers names layer 1 twice");
   refuses(with("attention", "XSA"), "attention must be one of sa, xsa; got \"XSA\"");
   refuses(with("rope_layout", "x"), "rope_layout must be one of halves, adjacent; got \"x\"");
   refuses(with("n_layers", 2), "unknown key \"n_layers\"");
@@ -277,7 +336,9 @@ TEST_CASE("a configuration that cannot be is refused, with the field named") {
   GPTConfig config{.vocab_size = 9};
   config.attention = "sa", config.xsa_gate = true;
   refuses([&] { GPT model(config); }, "xsa_gate needs attention \"xsa\"");
-  config.xsa_gate = false, config.position = "rope", config.n_head = 128;
+  config.xsa_gate = false, config.xsa_layers = {0};
+  refuses([&] { GPT model(config); }, "xsa_layers needs attention \"xsa\"");
+  config.xsa_layers = {}, config.position = "rope", config.n_head = 128;
   refuses([&] { config.validate(); },
           "rope turns pairs, so that n_embd / n_head must be even; got n_embd 384, n_head 128");
 }

@@ -76,10 +76,10 @@ TEST_CASE("Dropout acts in training only and draws from the generator it is give
   CHECK_THROWS_WITH(Dropout(NAN), "Dropout: wanted a probability from 0 to 1; got nan");
 }
 
-TEST_CASE("MLP is two products around gelu") {
+TEST_CASE("MLP is two products around gelu, or around silu of a third times the first") {
   Generator rng;
   for (const Activation activation : {Activation::kGelu, Activation::kGeluTanh}) {
-    MLP mlp(3, true, 0, activation, kFloat64);
+    MLP mlp(3, 12, true, 0, activation, kFloat64);
     init_normal(mlp, 1, 2);
     const Tensor x = random_leaf({2, 3}, 3);
     const Tensor inside = linear(x, mlp.c_fc.weight, mlp.c_fc.bias);
@@ -87,6 +87,15 @@ TEST_CASE("MLP is two products around gelu") {
     const Tensor y = linear(exact ? plain::gelu(inside) : plain::gelu_tanh(inside),
                             mlp.c_proj.weight, mlp.c_proj.bias);
     CHECK(mlp.c_fc.weight.shape() == Shape{12, 3});
+    CHECK(!mlp.c_gate.weight.defined());
     CHECK(max_difference(mlp.forward(x, rng).to_vector(), y.to_vector()) < 1e-13);
   }
+  MLP mlp(3, 5, true, 0, Activation::kSwiGLU, kFloat64);
+  init_normal(mlp, 1, 2);
+  const Tensor x = random_leaf({2, 3}, 3);
+  const Tensor gate = linear(x, mlp.c_gate.weight, mlp.c_gate.bias);
+  const Tensor inside = gate * sigmoid(gate) * linear(x, mlp.c_fc.weight, mlp.c_fc.bias);
+  const Tensor y = linear(inside, mlp.c_proj.weight, mlp.c_proj.bias);
+  CHECK(mlp.num_parameters() == 5 * 3 * 3 + 5 * 2 + 3);
+  CHECK(max_difference(mlp.forward(x, rng).to_vector(), y.to_vector()) < 1e-13);
 }

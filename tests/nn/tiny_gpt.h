@@ -30,8 +30,17 @@ inline std::map<std::string, GPTConfig> tiny_configs() {
     c.rope_layout = "adjacent", c.norm = "rms_norm", c.tied_head = false, c.bias = false;
   });
   add("sa, untied, gelu_tanh",
-      [](GPTConfig& c) { c.attention = "sa", c.tied_head = false, c.activation = "gelu_tanh"; });
+      [](GPTConfig& c) { c.attention = "sa", c.tied_head = false, c.mlp = "gelu_tanh"; });
   add("xsa, rms_norm, rope", [](GPTConfig& c) { c.norm = "rms_norm", c.position = "rope"; });
+  add("sa, GQA, rope, swiglu, sink, qk_norm", [](GPTConfig& c) {
+    c.attention = "sa", c.n_head = 4, c.n_kv_head = 2, c.position = "rope", c.mlp = "swiglu";
+    c.sink = c.qk_norm = true;
+  });
+  add("xsa in layer 1, gate, sink, qk_norm, swiglu of 5, no bias", [](GPTConfig& c) {
+    c.xsa_layers = {1}, c.xsa_gate = c.sink = c.qk_norm = true, c.mlp = "swiglu", c.n_hidden = 5;
+    c.bias = false;
+  });
+  add("xsa in layer 0, gelu of 3", [](GPTConfig& c) { c.xsa_layers = {0}, c.n_hidden = 3; });
   return configs;
 }
 

@@ -375,10 +375,10 @@ TEST_CASE("the configuration as JSON: there and back, and nothing else") {
     CAPTURE(key);
     CHECK_THROWS_WITH_AS(bad.get<TrainConfig>(), doctest::Contains(why), std::invalid_argument);
   };
-  refused("learning_rate", 1, "unknown keys");
-  refused("lr", "1e-3", "lr is not of its kind");
-  refused("nesterov", 1, "nesterov is not of its kind: 1");
-  refused("optimizer", 1, "optimizer is not of its kind: 1");
+  refused("learning_rate", 1, "TrainConfig: unknown key \"learning_rate\"");
+  refused("lr", "1e-3", "TrainConfig: lr must be a number; got \"1e-3\"");
+  refused("nesterov", 1, "TrainConfig: nesterov must be true or false; got 1");
+  refused("optimizer", 1, "TrainConfig: optimizer must be a string; got 1");
   refused("optimizer", "lion",
           "TrainConfig: optimizer must be one of adamw, adam, sgd, muon; got \"lion\"");
   refused("schedule", "", "TrainConfig: schedule must be one of cosine, constant, wsd; got \"\"");
@@ -386,9 +386,9 @@ TEST_CASE("the configuration as JSON: there and back, and nothing else") {
   refused("momentum", 1, "momentum must be in [0, 1); got 1");
   refused("muon_lr", 0, "muon_lr must be a finite number above 0; got 0");
   refused("lr", -1, "lr must be a finite number above 0; got -1");
-  refused("steps", 1.5, "steps is not of its kind");
+  refused("steps", 1.5, "TrainConfig: steps must be an integer; got 1.5");
   refused("steps", 0, "wanted steps or minutes");
-  refused("seed", -1, "seed is not of its kind");
+  refused("seed", -1, "TrainConfig: seed must be an integer of at least 0; got -1");
   refused("batch_size", 0, "batch_size must be at least 1; got 0");
   refused("accumulation", 0, "accumulation must be at least 1");
   refused("eval_interval", 0, "eval_interval must be at least 1");

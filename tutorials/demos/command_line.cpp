@@ -74,8 +74,7 @@ CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
       ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
 }
 
-// A wrong command line: one line that says what, and where help is.
-static int wrong(const std::string& what, const std::vector<std::string>& help) {
+int wrong(const std::string& what, const std::vector<std::string>& help) {
   std::string line = what;
   std::replace(line.begin(), line.end(), '\n', ' ');
   std::fprintf(stderr, "pellucid: %s; see %s\n", line.c_str(), shell_command(help).c_str());

@@ -47,5 +47,7 @@ CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text);
 // Parses the line; returns -1 to go on, or an exit code: 0 after --help, 2 for a wrong line, which
 // one line on stderr tells, with where help is.
 int parse(CLI::App& app, int argc, char** argv);
+// Says on stderr what is wrong with the line, and where help is; returns 2.
+int wrong(const std::string& what, const std::vector<std::string>& help);
 
 }  // namespace pellucid::demos

@@ -26,11 +26,7 @@ using namespace pellucid::demos;
 
 namespace {
 
-CLI::Option* attention_option(CLI::App* c, std::string& attention) {
-  return option(c, "--attention", attention, "KIND",
-                "xsa: exclusive self-attention; sa: the ordinary one")
-      ->check(one_of({"xsa", "sa"}));
-}
+constexpr char kAttention[] = "xsa: exclusive self-attention; sa: the ordinary one";
 
 // --data, --documents, --separator; returns the last two.
 std::vector<CLI::Option*> data_options(CLI::App* c, DataArguments& a, const std::string& data) {
@@ -45,39 +41,63 @@ std::vector<CLI::Option*> data_options(CLI::App* c, DataArguments& a, const std:
   return {documents, separator};
 }
 
+// --preset, --config, --set, and what is short for --set.
+std::vector<CLI::Option*> setting_options(CLI::App* c, TrainArguments& a) {
+  auto* preset = path(c, "--preset", a.preset, "NAME", "Settings: " + preset_names());
+  auto* config = path(c, "--config", a.config, "FILE",
+                      "Settings of your own: JSON in the form of tutorials/demos/presets")
+                     ->excludes(preset);
+  auto* set = c->add_option("--set", a.set, "One value of them, such as n_layer=4; may be repeated")
+                  ->option_text("KEY=VALUE")
+                  ->type_name("value")
+                  ->allow_extra_args(false);
+  const auto setting = [&a, c](const char* key, const char* shape, const char* text) {
+    const auto set_it = [&a, key](const std::string& value) {
+      a.set.push_back(std::string(key) + "=" + value);
+    };
+    return c->add_option_function<std::string>(std::string("--") + key, set_it, text)
+        ->option_text(shape)
+        ->type_name("value");
+  };
+  auto* steps = setting("steps", "N", "Steps")->transform(whole(1, kMost));
+  auto* minutes = setting("minutes", "M", "As many steps as fit in the time")
+                      ->check(number(0.05, 1e6))
+                      ->excludes(steps);
+  auto* attention = setting("attention", "KIND", kAttention)->check(one_of({"xsa", "sa"}));
+  auto* seed = setting("seed", "N", "Seed of all random numbers")
+                   ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
+  return {preset, config, set, steps, minutes, attention, seed};
+}
+
 void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("train", "Train a model on text, or go on with a run");
   std::vector<CLI::Option*> fixed =
       data_options(c, a.data, "Text files or folders; a tenth is held out for validation");
   auto* data = c->get_option("--data");
-  auto* preset = path(c, "--preset", a.preset, "NAME", "Settings: " + preset_names());
+  const std::vector<CLI::Option*> settings = setting_options(c, a);
   auto* out = path(c, "--out", a.out, "FOLDER", "Folder for the run; made if need be");
   auto* resume = path(c, "--resume", a.resume, "FOLDER", "Folder of a run to go on with");
-  auto* steps = option(c, "--steps", a.steps, "N", "Steps, instead of the preset's number")
-                    ->transform(whole(1, kMost));
-  auto* minutes = option(c, "--minutes", a.minutes, "M", "As many steps as fit in the time")
-                      ->check(number(0.05, 1e6))
-                      ->excludes(steps);
   auto* tokenizer = path(c, "--tokenizer", a.tokenizer, "KIND",
                          "char, byte, bpe (trained on the data), or the file of one");
   auto* vocabulary = option(c, "--vocab-size", a.vocab_size, "N", "Tokens that bpe shall have")
                          ->transform(whole(257, 1 << 24));
-  auto* attention = attention_option(c, a.attention);
-  auto* seed = seed_option(c, a.seed, "Seed of all random numbers");
-  fixed.insert(fixed.end(), {preset, out, steps, minutes, tokenizer, vocabulary, attention, seed});
+  fixed.insert(fixed.end(), settings.begin(), settings.end());
+  fixed.insert(fixed.end(), {out, tokenizer, vocabulary});
   for (CLI::Option* other : fixed) resume->excludes(other);
   c->footer(
       "Examples:\n"
       "  train --data plays.txt --preset shakespeare --out runs/plays\n"
-      "  train --data names.txt --documents lines --preset tiny --out runs/names\n"
+      "  train --data names.txt --documents lines --preset names --out runs/names\n"
       "  train --data stories.txt --separator '<|endoftext|>' --tokenizer bpe --vocab-size 2048 "
       "\\\n"
-      "        --preset shakespeare --out runs/stories\n"
+      "        --preset stories --set n_layer=6 --set attention=sa --out runs/stories\n"
       "  train --resume runs/plays");
-  c->callback([&a, &run, data, preset, out, resume, vocabulary] {
+  c->callback([&a, &run, data, resume, vocabulary] {
     std::string missing;
-    for (const CLI::Option* needed : {data, preset, out})
-      if (needed->empty()) missing += (missing.empty() ? "" : " and ") + needed->get_name();
+    for (const auto& [name, absent] : {std::pair{"--data", data->empty()},
+                                       {"--preset", a.preset.empty() && a.config.empty()},
+                                       {"--out", a.out.empty()}})
+      if (absent) missing += (missing.empty() ? "" : " and ") + std::string(name);
     if (resume->empty() && !missing.empty())
       throw CLI::ValidationError("train", "needs " + missing + " (or --resume alone)");
     if (!vocabulary->empty() && a.tokenizer != "bpe")
@@ -130,7 +150,7 @@ void add_eval(CLI::App& app, EvalArguments& a, Command& run) {
 
 void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("demo", "Watch a small model learn to tell stories");
-  attention_option(c, a.attention);
+  option(c, "--attention", a.attention, "KIND", kAttention)->check(one_of({"xsa", "sa"}));
   seed_option(c, a.seed, "Seed of all random numbers");
   option(c, "--minutes", a.minutes, "M", "Time for training")->check(number(0.05, 1e4));
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
@@ -177,6 +197,8 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) != 0 || std::ferror(stdout))
       throw std::runtime_error("the output could not be written: is the disk full?");
     return code;
+  } catch (const UsageError& error) {
+    return wrong(error.what(), {argv[1], "--help"});
   } catch (const std::exception& error) {
     std::string text = error.what();  // may quote a name that has line ends
     std::replace(text.begin(), text.end(), '\n', ' ');

@@ -1,29 +1,140 @@
 #include "tutorials/demos/presets.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "tensor/check.h"
+#include "tensor/files.h"
 
 namespace pellucid::demos {
+namespace {
+
+using nlohmann::json;
+
+// {"name", R"json(...)json"}, ... of each file: CMake writes it.
+constexpr const char* kFiles[][2] = {
+#include "presets.inc"
+};
+
+constexpr int64_t kAnyVocabulary = 1;  // until the text's is known
+
+Preset parse(const std::string& name, const std::string& text) {
+  json j = json::parse(text);
+  CHECK_ARG(j.is_object(), "wanted a JSON object with the settings; got ", j.dump());
+  Preset preset;
+  preset.name = name;
+  if (j.contains("about")) j.at("about").get_to(preset.about), j.erase("about");
+  if (j.contains("why")) j.at("why").get_to(preset.why), j.erase("why");
+  preset.values = std::move(j);
+  to_config(preset.values, kAnyVocabulary);
+  return preset;
+}
+
+// The least number of letters to insert, drop or change, as a share of the longer word.
+double distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      const std::size_t change = diagonal + (a[i] != b[k]);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({change, diagonal + 1, row[k] + 1});
+    }
+  }
+  return static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
+}
+
+std::string nearest(const std::string& key, std::vector<std::string> names) {
+  std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) {
+    return distance(key, a) < distance(key, b);
+  });
+  return names[0] + ", " + names[1] + ", " + names[2];
+}
+
+}  // namespace
 
 const std::vector<Preset>& presets() {
-  static const std::vector<Preset> all = {
-      {"tiny", "27 thousand parameters, seconds: to see that everything works", preset_tiny},
-      {"shakespeare", "for a text of about a megabyte, some minutes on two cores",
-       preset_shakespeare},
-  };
+  static const std::vector<Preset> all = [] {
+    std::vector<Preset> list;
+    for (const auto& [name, text] : kFiles) list.push_back(parse(name, text));
+    return list;
+  }();
   return all;
 }
 
 std::string preset_names() {
   std::string names;
-  for (const Preset& preset : presets())
-    names += (names.empty() ? "" : ", ") + std::string(preset.name);
+  for (const Preset& preset : presets()) names += (names.empty() ? "" : ", ") + preset.name;
   return names;
 }
 
-nn::TrainConfig find_preset(const std::string& name) {
+const Preset& find_preset(const std::string& name) {
   for (const Preset& preset : presets())
-    if (name == preset.name) return preset.config();
-  fail("no preset is called \"", name, "\"; there are: ", preset_names());
+    if (name == preset.name) return preset;
+  throw UsageError("no preset is called \"" + name + "\"; there are: " + preset_names());
+}
+
+json read_values(const std::string& path) {
+  const std::string text = read_file(path);
+  try {
+    return parse(path, text).values;
+  } catch (const json::parse_error& error) {
+    const auto begin = text.begin();
+    const auto at = begin + static_cast<std::ptrdiff_t>(std::min(error.byte, text.size()));
+    fail(path, ": is not JSON, as line ", 1 + std::count(begin, at, '\n'),
+         " shows; give a file in the form of a preset");
+  } catch (const json::exception&) {
+    fail(path, ": \"about\" must be a string and \"why\" an object of strings");
+  } catch (const std::invalid_argument& error) {
+    fail(path, ": ", error.what());
+  }
+}
+
+void set_value(json& values, const std::string& assignment) {
+  const std::size_t at = assignment.find('=');
+  if (at == std::string::npos || at == 0)
+    throw UsageError("--set " + assignment + ": wanted key=value, such as n_layer=4");
+  const std::string key = assignment.substr(0, at), text = assignment.substr(at + 1);
+  if (key == "vocab_size")
+    throw UsageError("--set " + assignment + ": vocab_size follows from the text; leave it out");
+
+  nn::TrainConfig any;
+  const json known = any;
+  const bool of_model = known.at("model").contains(key);
+  if (!of_model && (key == "model" || !known.contains(key))) {
+    std::vector<std::string> names;
+    for (const json& group : {known, known.at("model")})
+      for (const auto& [name, value] : group.items())
+        if (name != "model" && name != "vocab_size") names.push_back(name);
+    throw UsageError("--set " + assignment + ": unknown key \"" + key + "\"; the nearest are " +
+                     nearest(key, names));
+  }
+  json value = json::parse(text, nullptr, false);
+  if (value.is_discarded()) value = text;
+  (of_model ? values["model"] : values)[key] = value;
+  if (key == "steps") values.erase("minutes");
+  if (key == "minutes") values.erase("steps");
+}
+
+nn::TrainConfig to_config(json values, int64_t vocab_size) {
+  CHECK_ARG(values.contains("model") && values.at("model").is_object(),
+            "wanted the model's settings as an object under \"model\"");
+  CHECK_ARG(!values.at("model").contains("vocab_size"),
+            "vocab_size follows from the text; leave it out");
+  values["model"]["vocab_size"] = vocab_size;
+  return values.get<nn::TrainConfig>();
+}
+
+nn::TrainConfig make_config(const std::string& preset, const std::string& file,
+                            const std::vector<std::string>& assignments) {
+  json values = file.empty() ? find_preset(preset).values : read_values(file);
+  for (const std::string& assignment : assignments) set_value(values, assignment);
+  try {
+    return to_config(values, kAnyVocabulary);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError("--set: " + std::string(error.what()));
+  }
 }
 
 }  // namespace pellucid::demos

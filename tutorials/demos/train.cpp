@@ -115,17 +115,13 @@ nn::Tokens encode(const TrainArguments& a, const nn::Corpus& corpus,
 }
 
 Run begin(const TrainArguments& a) {
-  nn::TrainConfig config = find_preset(a.preset);
+  nn::TrainConfig config = make_config(a.preset, a.config, a.set);
   const nn::Corpus corpus = nn::read_corpus(a.data.source());
   const nn::Tokenizer tokenizer = make_tokenizer(a, corpus);
   const nn::Tokens tokens = encode(a, corpus, tokenizer);
   if (!corpus.source.has_documents())
     check_length(a.data.paths[0], tokens, tokenizer, config.model.block_size);
   config.model.vocab_size = tokenizer.vocab_size();
-  config.model.attention = a.attention;
-  config.seed = a.seed;
-  if (a.steps > 0) config.steps = a.steps;
-  if (a.minutes > 0) config.steps = 0, config.minutes = a.minutes;
   config.validate();
 
   RunFolder folder = RunFolder::create(a.out);

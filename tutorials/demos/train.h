@@ -1,7 +1,7 @@
 // `pellucid train`: trains a GPT on text, or goes on with a run that was stopped.
 #pragma once
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tutorials/demos/data_arguments.h"
 
@@ -9,14 +9,12 @@ namespace pellucid::demos {
 
 struct TrainArguments {
   DataArguments data;  // of a new run, or where an old one's files are now
-  std::string preset, out;
+  std::string out;
+  std::string preset, config;      // the settings: one of them
+  std::vector<std::string> set;    // and what differs from them: "n_layer=4"
   std::string tokenizer = "char";  // or "byte", "bpe", or a tokenizer's file
   int64_t vocab_size = 1024;       // of bpe
   std::string resume;              // or the folder of an old run
-  std::string attention = "xsa";
-  int64_t steps = 0;   // 0: the preset's
-  double minutes = 0;  // instead of steps
-  uint64_t seed = 1;
 };
 
 // Returns the exit code: 0 when the run is complete, 128 + signal when it was stopped and saved.

@@ -1,5 +1,5 @@
 # Writes gpt_reference.safetensors beside this file, which tests/nn/gpt_reference_test.cpp reads:
-# logits, loss, gradients and the losses of ten AdamW steps of two small GPTs, computed by PyTorch
+# logits, loss, gradients and the losses of ten AdamW steps of three small GPTs, computed by PyTorch
 # in float64, and how far two honest float32 runs of PyTorch are from them.
 #
 #   pip install torch "numpy<2" safetensors && python make_gpt_reference.py
@@ -12,8 +12,11 @@ import torch.nn.functional as F
 from safetensors.numpy import save_file
 
 torch.set_num_threads(1)
-B, T, V, C, L, H, EVERY = 2, 33, 61, 48, 2, 4, 7
+B, T, V, C, L, H = 2, 33, 61, 48, 2, 4
 D = C // H
+# Which elements are written, of a gradient and of the logits.
+EVERY, EVERY_LOGIT = {"sa": 7, "xsa": 7, "llama": 97}, {"sa": 1, "xsa": 1, "llama": 13}
+HIDDEN = 20  # of SwiGLU
 
 
 def numbers(name, n):
@@ -29,20 +32,24 @@ def numbers(name, n):
 
 
 def shapes(case):
-    kv = 2 if case == "xsa" else H
+    kv = H if case == "sa" else 2
     s = {"wte.weight": (V, C)}
     if case == "sa":
         s["wpe.weight"] = (T, C)
-    else:
+    elif case == "xsa":
         s["lm_head.weight"] = (V, C)
     norms = ["ln_f"]
     for i in range(L):
         h = f"h.{i}."
+        hidden = HIDDEN if case == "llama" else 4 * C
         s |= {h + "attn.c_attn.weight": ((H + 2 * kv) * D, C), h + "attn.c_proj.weight": (C, C),
-              h + "mlp.c_fc.weight": (4 * C, C), h + "mlp.c_proj.weight": (C, 4 * C)}
+              h + "mlp.c_fc.weight": (hidden, C), h + "mlp.c_proj.weight": (C, hidden)}
         norms += [h + "ln_1", h + "ln_2"]
         if case == "xsa":
             s[h + "attn.gate"] = (H,)
+        if case == "llama":
+            s |= {h + "mlp.c_gate.weight": (hidden, C), h + "attn.sink": (H,),
+                  h + "attn.q_norm.weight": (D,), h + "attn.k_norm.weight": (D,)}
     s |= {n + ".weight": (C,) for n in norms}
     if case == "sa":
         s |= {n.replace(".weight", ".bias"): d[:1] for n, d in s.items() if n[:1] in "hl"}
@@ -53,7 +60,7 @@ def make_parameters(case, dtype):
     p = {}
     for name, shape in shapes(case).items():
         x = numbers(name, int(np.prod(shape))).reshape(shape) / 4
-        if "ln_" in name and name.endswith("weight"):
+        if ("ln_" in name or "_norm" in name) and name.endswith("weight"):
             x = x + 1
         p[name] = torch.tensor(x, dtype=dtype, requires_grad=True)
     return p
@@ -77,10 +84,13 @@ def forward(p, ids, case, flip):
             return flipped(y, flip, [-1]) * w + p[name + ".bias"]
         return flipped(x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5), flip, [-1]) * w
 
-    def rope(x):  # (B, heads, T, D)
+    def rope(x):  # (B, heads, T, D): pairs (i, i + D/2), or (2i, 2i + 1)
         angle = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (
             -2 * torch.arange(D // 2, dtype=torch.float64) / D)
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        if case == "llama":
+            a, b = x[..., ::2], x[..., 1::2]
+            return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
         a, b = x[..., :D // 2], x[..., D // 2:]
         return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
 
@@ -89,16 +99,23 @@ def forward(p, ids, case, flip):
         kv = (qkv.shape[-1] // D - H) // 2
         q, k, v = qkv.split([H * D, kv * D, kv * D], -1)
         q, k, v = (t.view(B, T, -1, D).transpose(1, 2) for t in (q, k, v))
-        if case == "xsa":
+        if case == "llama":
+            q, k = norm(q, h + "attn.q_norm"), norm(k, h + "attn.k_norm")
+        if case != "sa":
             q, k = rope(q), rope(k)
         k, v = (t.repeat_interleave(H // kv, 1) for t in (k, v))
         s = q @ k.transpose(-1, -2) / D**0.5
         s = s.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float("-inf"))
-        a = flipped(s, flip, [-1]).softmax(-1)
+        s = flipped(s, flip, [-1])
+        if case == "llama":  # the sink is one more key, whose value is 0
+            sink = p[h + "attn.sink"][:, None, None].expand(B, H, T, 1)
+            a = torch.cat([s, sink], -1).softmax(-1)[..., :-1]
+        else:
+            a = s.softmax(-1)
         y = a @ flipped(v, flip, [-2])
-        if case == "xsa":  # the paper's code, with a gate per head
+        if case == "xsa" or (case == "llama" and h == "h.1."):  # the paper's code, with a gate
             vn = F.normalize(v, dim=-1)
-            gate = torch.tanh(p[h + "attn.gate"])[:, None, None]
+            gate = torch.tanh(p[h + "attn.gate"])[:, None, None] if case == "xsa" else 1
             y = y - gate * (y * vn).sum(-1, keepdim=True) * vn
         return linear(y.transpose(1, 2).reshape(B, T, C), h + "attn.c_proj")
 
@@ -108,10 +125,14 @@ def forward(p, ids, case, flip):
     for i in range(L):
         h = f"h.{i}."
         x = x + attention(norm(x, h + "ln_1"), h)
-        u = linear(norm(x, h + "ln_2"), h + "mlp.c_fc")
-        u = F.gelu(u, approximate="tanh" if case == "sa" else "none")
+        y = norm(x, h + "ln_2")
+        u = linear(y, h + "mlp.c_fc")
+        if case == "llama":
+            u = F.silu(linear(y, h + "mlp.c_gate")) * u
+        else:
+            u = F.gelu(u, approximate="tanh" if case == "sa" else "none")
         x = x + linear(u, h + "mlp.c_proj")
-    head = p["wte.weight"] if case == "sa" else p["lm_head.weight"]
+    head = p["lm_head.weight"] if case == "xsa" else p["wte.weight"]
     return F.linear(flipped(norm(x, "ln_f"), flip, [-1]), flipped(head, flip, [-1]))
 
 
@@ -148,7 +169,7 @@ def run(case, dtype, ids, targets, flip):
 
 
 out = {}
-for case in ("sa", "xsa"):
+for case in EVERY:
     tokens = np.floor((numbers(case + ".tokens", B * (T + 1)) + 0.5) * V).astype(np.int64)
     tokens = torch.tensor(tokens.reshape(B, T + 1))
     ids, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
@@ -159,11 +180,12 @@ for case in ("sa", "xsa"):
         return np.array(max(np.abs(pick(r) - pick((logits, grads, losses))).max() for r in low))
 
     out[f"{case}.ids"], out[f"{case}.targets"] = ids.numpy(), targets.numpy()
-    out[f"{case}.logits"], out[f"{case}.losses"] = logits, losses
+    out[f"{case}.logits"] = logits.reshape(-1)[::EVERY_LOGIT[case]].copy()
+    out[f"{case}.losses"] = losses
     out[f"{case}.logits.float32_error"] = error(lambda r: r[0])
     out[f"{case}.losses.float32_error"] = error(lambda r: r[2])
     for name, g in grads.items():
-        out[f"{case}.grad.{name}"] = g.reshape(-1)[::EVERY].copy()
+        out[f"{case}.grad.{name}"] = g.reshape(-1)[::EVERY[case]].copy()
         out[f"{case}.dot.{name}"] = np.array(g.reshape(-1) @ numbers("dot", g.size))
         out[f"{case}.grad.{name}.float32_error"] = error(lambda r: r[1][name])
     print(case, "losses", losses, "float32 errors", out[f"{case}.logits.float32_error"],
