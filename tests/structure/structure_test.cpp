@@ -83,14 +83,14 @@ TEST_CASE("no include points up a floor, and nn includes no kernel") {
   CHECK(includes > 50);
 }
 
-TEST_CASE("tensor, autograd and nn fit in 7,500 lines of code") {
+TEST_CASE("tensor, autograd and nn fit in 7,600 lines of code") {
   int64_t total = 0;
   for (const std::string floor : {"tensor", "autograd", "nn"})
     for (const SourceFile& file : files_under(floor, {".h", ".cpp"}))
       for (const std::string& line : file.lines) total += is_code(line);
-  std::cout << "FIGURE | tensor + autograd + nn, lines of code (at most 7,500) | " << total << "\n";
+  std::cout << "FIGURE | tensor + autograd + nn, lines of code (at most 7,600) | " << total << "\n";
   CHECK(total > 500);
-  CHECK(total <= 7500);
+  CHECK(total <= 7600);
 }
 
 TEST_CASE("files are short, ASCII, and free of tabs and trailing space") {
