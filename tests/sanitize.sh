@@ -14,6 +14,9 @@ trap 'rm -rf "$scratch"' EXIT
 # Groups that a sanitizer cannot run, one a line: name, kinds, why.
 left_out="\
 autograd.chain address,undefined thread: walks a graph on a stack of 256 KiB; a sanitizer's frames are larger
+course.grade address,undefined thread: an exercise has AddressSanitizer of its own
+course.kill_table address,undefined thread: an exercise has AddressSanitizer of its own
+course.lessons thread: grades an exercise, which has AddressSanitizer of its own
 demos.start_script address,undefined thread: runs the start script among stubs, no library code
 structure.mutants address,undefined thread: runs shell scripts, no library code
 structure.run_script address,undefined thread: runs shell scripts, no library code

@@ -240,10 +240,10 @@ void make_it_fast() {
   const double limit = bytes / time_of([&] { std::memcpy(half.data(), numbers, half.size() * 4); });
 
   const auto rung = [&](const char* name, double seconds) {
-    std::printf("%-38s %7.1f GB/s %6.1f %% of the limit\n", name, bytes / seconds / 1e9,
+    std::printf("%-38s %7.2f GB/s %6.1f %% of the limit\n", name, bytes / seconds / 1e9,
                 100 * bytes / seconds / limit);
   };
-  std::printf("%-38s %7.1f GB/s\n", "the limit: reading and writing", limit / 1e9);
+  std::printf("%-38s %7.2f GB/s\n", "the limit: reading and writing", limit / 1e9);
   rung("1. transposed, across the rows",
        time_of([&] { sum_by_steps(numbers, t.shape(), t.strides()); }));
   rung("2. in order, by the formula",
