@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tutorials/draw/layered.h"
+#include "tutorials/draw/text.h"
 
 namespace pellucid {
 namespace {
@@ -43,17 +44,6 @@ std::string text_of(const T& x) {
   std::ostringstream out;
   out << x;
   return out.str();
-}
-
-// 49,984
-std::string grouped(int64_t n) {
-  std::string digits = std::to_string(n);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), ",");
-  return digits;
-}
-std::string counted(int64_t n, const std::string& word) {
-  return grouped(n) + " " + word + (n == 1 ? "" : "s");
 }
 
 struct Counts {

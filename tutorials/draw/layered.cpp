@@ -5,6 +5,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "tutorials/draw/text.h"
+
 namespace pellucid {
 namespace {
 
@@ -223,13 +225,6 @@ void draw_shape(std::ostream& out, Point from, const std::string& shape) {
 }
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text)
-    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '\'' ? "&#39;" : std::string(1, c);
-  return out;
-}
 
 std::string to_svg(std::vector<Box> boxes, const std::vector<Arrow>& arrows) {
   const Layout l = laid_out(boxes, arrows);

@@ -27,6 +27,4 @@ struct Arrow {
 // Boxes are given in an order in which arrows lead forward; one that leads back is drawn dashed.
 std::string to_svg(std::vector<Box> boxes, const std::vector<Arrow>& arrows);
 
-std::string escaped(const std::string& text);  // for HTML
-
 }  // namespace pellucid

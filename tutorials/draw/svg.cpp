@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "tutorials/draw/layered.h"
+#include "tutorials/draw/text.h"
 
 namespace pellucid {
 
