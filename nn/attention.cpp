@@ -38,6 +38,7 @@ Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cac
     options.position += cache ? cache->length : 0;
     qkv = rope(qkv, H + Hkv, config.C / H, options);  // q and k turn, v does not
   }
+  if (on_qkv) on_qkv(qkv);
   const Tensor strength = gate.defined() ? tanh(gate) : Tensor();  // (H)
   AttentionOptions options;
   options.kind = config.kind;

@@ -7,6 +7,7 @@
 //   x (B, T, C) -> c_attn -> (B, T, (H + 2 Hkv) D) -> q_norm, k_norm -> rope
 //               -> attention (B, T, H D) -> c_proj
 #pragma once
+#include <functional>
 #include <optional>
 
 #include "nn/layers.h"
@@ -49,6 +50,8 @@ struct MultiHeadAttention : Module {
   Tensor gate;          // theta (H), or undefined: strength 1
   Tensor sink;          // (H), or undefined
   Dropout drop;
+  // Looks on, if set: is called with qkv as attention reads it.
+  std::function<void(const Tensor& qkv)> on_qkv;
 
  private:
   // qkv with each head of q and of k divided by its root mean square.

@@ -25,6 +25,7 @@ static constexpr const char* kTokenizer = "tokenizer.json";
 static constexpr const char* kState = "state.safetensors";
 static constexpr const char* kModel = "model.safetensors";
 static constexpr const char* kMetrics = "metrics.jsonl";
+static constexpr const char* kSamples = "samples.jsonl";
 
 [[noreturn]] static void refuse(const std::string& path, const std::string& why) {
   throw std::runtime_error(path + ": " + why);
@@ -131,6 +132,10 @@ void RunFolder::write_config(const TrainConfig& config, const Tokenizer& tokeniz
   write_file_atomically(file(kConfig), text_of(config_json(config, data), 2) + "\n");
 }
 
+void RunFolder::write_command(const std::string& command) const {
+  write_file_atomically(file("command.txt"), command + "\n");
+}
+
 bool RunFolder::has_state() const { return fs::exists(file(kState)); }
 
 Checkpoint RunFolder::read_config() const {
@@ -191,25 +196,30 @@ void RunFolder::export_from(const Checkpoint& c) const {
   save_safetensors(file(kModel), weights);
 }
 
-// ---- metrics ----
+// ---- metrics and samples ----
 
-void RunFolder::append_metrics(const json& line) const {
-  std::ofstream out(file(kMetrics), std::ios::app | std::ios::binary);
-  out << line.dump() + "\n" << std::flush;
-  if (!out) refuse(file(kMetrics), "cannot be written: is the disk full?");
+void RunFolder::append(const char* name, const json& line) const {
+  std::ofstream out(file(name), std::ios::app | std::ios::binary);
+  out << text_of(line) + "\n" << std::flush;
+  if (!out) refuse(file(name), "cannot be written: is the disk full?");
 }
 
-void RunFolder::cut_metrics(int64_t step) const {
-  std::ifstream in(file(kMetrics), std::ios::binary);
-  if (!in) return;
-  std::string kept, line;
-  while (std::getline(in, line)) {
-    const json entry = json::parse(line, nullptr, false);
-    const auto at = entry.find("step");
-    if (at == entry.end() || !at->is_number_integer() || *at > step) continue;
-    kept += line + "\n";
+void RunFolder::append_metrics(const json& line) const { append(kMetrics, line); }
+void RunFolder::append_sample(const json& line) const { append(kSamples, line); }
+
+void RunFolder::cut_lines(int64_t step) const {
+  for (const char* name : {kMetrics, kSamples}) {
+    std::ifstream in(file(name), std::ios::binary);
+    if (!in) continue;
+    std::string kept, line;
+    while (std::getline(in, line)) {
+      const json entry = json::parse(line, nullptr, false);
+      const auto at = entry.find("step");
+      if (at == entry.end() || !at->is_number_integer() || *at > step) continue;
+      kept += line + "\n";
+    }
+    write_file_atomically(file(name), kept);
   }
-  write_file_atomically(file(kMetrics), kept);
 }
 
 // ---- a trained model ----

@@ -6,11 +6,13 @@
 //   state.safetensors  everything that resuming needs, config, tokenizer and weights included; its
 //                      rename is the one and only commit
 //   model.safetensors  the weights alone, names as in nn/gpt.h: an export of the state
+//   command.txt        the command line that began the run, quoted for a shell
 //   metrics.jsonl      one line a step
+//   samples.jsonl      one line a validation: what the model wrote
 //   lock               locked by the process that trains
 //
-// All files but metrics.jsonl and lock are replaced whole (tensor/files.h), so that a process
-// killed at any moment leaves the old one or the new one.
+// All files but metrics.jsonl, samples.jsonl and lock are replaced whole (tensor/files.h), so that
+// a process killed at any moment leaves the old one or the new one.
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
@@ -50,6 +52,7 @@ class RunFolder {
   // again from these.
   void write_config(const TrainConfig& config, const Tokenizer& tokenizer,
                     const DataSource& data) const;
+  void write_command(const std::string& command) const;
   bool has_state() const;
   // The config and data of a run that has no state yet: only these two fields are set.
   Checkpoint read_config() const;
@@ -63,7 +66,9 @@ class RunFolder {
   std::string repair() const;  // what to do about a damaged file other than the state
 
   void append_metrics(const nlohmann::json& line) const;
-  void cut_metrics(int64_t step) const;  // drops lines of later steps, and those cut short
+  void append_sample(const nlohmann::json& line) const;
+  // Drops the lines of later steps, and those cut short, of metrics.jsonl and samples.jsonl.
+  void cut_lines(int64_t step) const;
 
   const std::string& path() const { return path_; }
   std::string file(const char* name) const { return path_ + "/" + name; }
@@ -71,6 +76,7 @@ class RunFolder {
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
   void refuse_old_run() const;
+  void append(const char* name, const nlohmann::json& line) const;
   struct Lock;
   std::string path_;
   std::shared_ptr<Lock> lock_;

@@ -50,8 +50,9 @@ TEST_CASE("a run's folder: the files, the metrics' keys, the words on the way") 
   const std::string folder = desk.folder.file("a/b run");
   std::set<std::string> files;
   for (const auto& entry : fs::directory_iterator(folder)) files.insert(entry.path().filename());
-  CHECK(files == std::set<std::string>{"config.json", "lock", "metrics.jsonl", "model.safetensors",
-                                       "state.safetensors", "tokenizer.json"});
+  CHECK(files == std::set<std::string>{"command.txt", "config.json", "lock", "metrics.jsonl",
+                                       "model.safetensors", "samples.jsonl", "state.safetensors",
+                                       "tokenizer.json"});
 
   const std::vector<json> metrics = json_lines(folder + "/metrics.jsonl");
   REQUIRE(metrics.size() == 40);
@@ -264,9 +265,8 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
   named.environment = {{"PELLUCID_COMMAND", "./pellucid"}};
   for (const auto& [arguments, line] : std::map<std::vector<std::string>, std::string>{
            {{"tain"},
-            "no command \"tain\"; there are: train, sample, eval, demo, doctor, bench, grade, "
-            "test; "
-            "see ./pellucid --help"},
+            "no command \"tain\"; there are: train, sample, eval, demo, inspect, report, doctor, "
+            "bench, grade, test; see ./pellucid --help"},
            {{"train", "--data", "text.txt"},
             "train: needs --preset and --out (or --resume alone); see ./pellucid train --help"},
            {{"train", "--out", ""}, "--out: the name is empty; see ./pellucid train --help"},

@@ -281,28 +281,28 @@ TEST_CASE("metrics: later steps and cut lines go, the rest stays as it was") {
   const RunFolder folder = RunFolder::open(run.path);
   const std::string path = run.file("metrics.jsonl");
   fs::remove(path);
-  folder.cut_metrics(5);  // nothing there yet
+  folder.cut_lines(5);  // nothing there yet
   CHECK(!fs::exists(path));
   for (int step = 1; step <= 9; ++step) folder.append_metrics({{"step", step}, {"loss", 0.5}});
   const std::string nine = slurp(path);
   CHECK(nine.rfind("{\"loss\":0.5,\"step\":1}\n", 0) == 0);
-  folder.cut_metrics(9);
+  folder.cut_lines(9);
   CHECK(slurp(path) == nine);
   for (std::size_t cut = 1; cut < 20; ++cut) {  // a line that was being written
     spit(path, nine + std::string("{\"loss\":0.5,\"step\":10}\n").substr(0, cut));
-    folder.cut_metrics(9);
+    folder.cut_lines(9);
     CHECK(slurp(path) == nine);
   }
   for (const char* odd : {"{\"step\":null}", "{\"step\":\"3\"}", "{\"loss\":1}", "[3]", "3", ""}) {
     spit(path, nine + odd + "\n");
-    folder.cut_metrics(9);
+    folder.cut_lines(9);
     CHECK(slurp(path) == nine);
   }
-  folder.cut_metrics(4);
+  folder.cut_lines(4);
   CHECK(slurp(path) == nine.substr(0, nine.size() / 9 * 4));
   folder.append_metrics({{"step", 5}});
   CHECK(slurp(path).ends_with("\"step\":4}\n{\"step\":5}\n"));
-  folder.cut_metrics(0);
+  folder.cut_lines(0);
   CHECK(slurp(path).empty());
 }
 

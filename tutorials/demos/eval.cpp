@@ -68,34 +68,13 @@ bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const st
          evaluate_part("whole text", trained, all, {});
 }
 
-// Of bytes: with documents, a 0 stands before and behind each. Printed per token of the model's, so
-// that both stand in the same units.
+// Printed per token of the model's, so that both stand in the same units.
 void print_ngrams(const nn::Corpus& corpus, const nn::Tokenizer& tokenizer) {
-  const bool documents = corpus.source.has_documents();
-  const std::string end(documents ? 1 : 0, '\0');
-  bool seen[256] = {documents};
-  double bytes = 0;
-  for (const auto& texts : {corpus.training, corpus.validation})
-    for (const std::string_view text : texts)
-      for (const char c : text) seen[static_cast<unsigned char>(c)] = true;
-  std::string alphabet;
-  for (int b = 0; b < 256; ++b)
-    if (seen[b]) alphabet.push_back(static_cast<char>(b));
-  for (const std::string_view text : corpus.validation) bytes += static_cast<double>(text.size());
   const double per_token = nn::bytes_per_token(nn::encode(corpus, tokenizer).validation, tokenizer);
-
   std::printf("n-grams of bytes that count the rest, on the same held-out text:\n");
   for (int n = 1; n <= 5; ++n) {
     for (const Smoothing smoothing : {Smoothing::kAddTenth, Smoothing::kWittenBell}) {
-      NGram ngram(n, alphabet, smoothing);
-      for (const std::string_view text : corpus.training) {
-        if (documents) ngram.end_stream(end);
-        ngram.count(std::string(text) + end);
-      }
-      double nats = 0;
-      for (const std::string_view text : corpus.validation)
-        nats -= ngram.log_prob(end, std::string(text) + end);
-      const double each = nats / bytes;
+      const double each = ngram_loss(corpus, n, smoothing);
       if (smoothing == Smoothing::kAddTenth) {
         std::printf("n = %d      add-0.1 %.4f nats/token, %.4f bits/byte", n, each * per_token,
                     each / std::log(2.0));
@@ -108,6 +87,30 @@ void print_ngrams(const nn::Corpus& corpus, const nn::Tokenizer& tokenizer) {
 }
 
 }  // namespace
+
+double ngram_loss(const nn::Corpus& corpus, int n, Smoothing smoothing) {
+  const bool documents = corpus.source.has_documents();
+  const std::string end(documents ? 1 : 0, '\0');
+  bool seen[256] = {documents};
+  double bytes = 0, nats = 0;
+  for (const auto& texts : {corpus.training, corpus.validation})
+    for (const std::string_view text : texts)
+      for (const char c : text) seen[static_cast<unsigned char>(c)] = true;
+  std::string alphabet;
+  for (int b = 0; b < 256; ++b)
+    if (seen[b]) alphabet.push_back(static_cast<char>(b));
+
+  NGram ngram(n, alphabet, smoothing);
+  for (const std::string_view text : corpus.training) {
+    if (documents) ngram.end_stream(end);
+    ngram.count(std::string(text) + end);
+  }
+  for (const std::string_view text : corpus.validation) {
+    nats -= ngram.log_prob(end, std::string(text) + end);
+    bytes += static_cast<double>(text.size());
+  }
+  return nats / bytes;
+}
 
 int evaluate(const EvalArguments& a) {
   nn::TrainedModel trained = nn::load_model(a.model);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tutorials/demos/data_arguments.h"
+#include "tutorials/demos/ngram.h"
 
 namespace pellucid::demos {
 
@@ -17,5 +18,9 @@ struct EvalArguments {
 // ngram, those of n-grams that count the rest; then what each task's items come to. Returns the
 // exit code.
 int evaluate(const EvalArguments& arguments);
+
+// The loss, in nats a byte, of an n-gram of bytes that counts the training text, on the validation
+// text. With documents, a 0 stands before and behind each.
+double ngram_loss(const nn::Corpus& corpus, int n, Smoothing smoothing = Smoothing::kWittenBell);
 
 }  // namespace pellucid::demos

@@ -20,6 +20,8 @@
 #include "tutorials/demos/presets.h"
 #include "tutorials/demos/sample.h"
 #include "tutorials/demos/train.h"
+#include "tutorials/report/inspect.h"
+#include "tutorials/report/report.h"
 
 using namespace pellucid;
 using namespace pellucid::demos;
@@ -81,6 +83,7 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
                          "char, byte, bpe (trained on the data), or the file of one");
   auto* vocabulary = option(c, "--vocab-size", a.vocab_size, "N", "Tokens that bpe shall have")
                          ->transform(whole(257, 1 << 24));
+  c->add_flag("--report", a.report, "At the end, write report.html into the run's folder");
   fixed.insert(fixed.end(), settings.begin(), settings.end());
   fixed.insert(fixed.end(), {out, tokenizer, vocabulary});
   for (CLI::Option* other : fixed) resume->excludes(other);
@@ -156,6 +159,28 @@ void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
 }
 
+void add_inspect(CLI::App& app, report::InspectArguments& a, Command& run) {
+  CLI::App* c = app.add_subcommand("inspect", "Show a model's parameters and its attention");
+  path(c, "folder", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  auto* data = path(c, "--data", a.data, "FILE", "Text to look at (default: the run's last 10 %)");
+  c->add_option("--text", a.text, "Text to look at, instead of a file's")
+      ->option_text("TEXT")
+      ->check(not_empty())
+      ->excludes(data);
+  c->add_flag("--heads", a.heads, "A line a head too");
+  c->callback([&a, &run] { run = [&a] { return report::inspect(a); }; });
+}
+
+void add_report(CLI::App& app, report::ReportArguments& a, Command& run) {
+  CLI::App* c = app.add_subcommand("report", "Write a run's report.html: curves, samples, maps");
+  path(c, "folder", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  path(c, "--data", a.data, "FILE", "Text to look at (default: the run's last 10 %)");
+  c->add_option("--text", a.text, "Sentence of the attention maps (default: that text's beginning)")
+      ->option_text("TEXT")
+      ->check(not_empty());
+  c->callback([&a, &run] { run = [&a] { return report::write_report(a); }; });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -170,12 +195,16 @@ int main(int argc, char** argv) {
   DemoArguments demo_arguments;
   EvalArguments eval_arguments;
   course::GradeArguments grade_arguments;
+  report::InspectArguments inspect_arguments;
+  report::ReportArguments report_arguments;
   bool quick = false;
   Command run;
   add_train(app, train_arguments, run);
   add_sample(app, sample_arguments, run);
   add_eval(app, eval_arguments, run);
   add_demo(app, demo_arguments, run);
+  add_inspect(app, inspect_arguments, run);
+  add_report(app, report_arguments, run);
   app.add_subcommand("doctor", "Tell what this build and this machine have, and what is missing")
       ->callback([&] { run = [] { return doctor(); }; });
   CLI::App* bench = app.add_subcommand("bench", "Measure speed as shares of this machine's limits");
@@ -189,6 +218,7 @@ int main(int argc, char** argv) {
   app.footer("The start script also has: test [--all] [NAME...]    Build and run the tests");
 
   if (const int code = parse(app, argc, argv); code >= 0) return code;
+  train_arguments.command = nn::shell_command({argv + 1, argv + argc});
   try {
     if (threads > 0) set_num_threads(threads);
     num_threads();  // a wrong setting in the environment ends it here

@@ -7,9 +7,11 @@
 #include <stdexcept>
 
 #include "nn/checkpoint.h"
+#include "nn/generate.h"
 #include "tutorials/demos/interrupt.h"
 #include "tutorials/demos/presets.h"
 #include "tutorials/demos/progress.h"
+#include "tutorials/report/report.h"
 
 namespace pellucid::demos {
 namespace {
@@ -17,6 +19,10 @@ namespace {
 using nn::Checkpoint;
 using nn::RunFolder;
 using Clock = std::chrono::steady_clock;
+
+// A sample on the way: so many tokens, after as many of the validation text.
+constexpr int64_t kSampleTokens = 160, kPromptTokens = 16;
+constexpr double kSampleTemperature = 0.8;
 
 // --minutes: the number of steps is fixed after so many.
 constexpr int64_t kMeasuredSteps = 20;
@@ -126,6 +132,7 @@ Run begin(const TrainArguments& a) {
 
   RunFolder folder = RunFolder::create(a.out);
   folder.write_config(config, tokenizer, corpus.source);
+  folder.write_command(a.command);
   if (worth_keeping(tokenizer))
     nn::save_tokens(folder.file("tokens.bin"), corpus.source, tokenizer, tokens);
   Run run(std::move(folder), config, tokenizer, corpus.source, tokens);
@@ -182,7 +189,7 @@ Run resume(const TrainArguments& a) {
   } else {
     run.commit(0);
   }
-  run.folder.cut_metrics(run.trainer.steps());
+  run.folder.cut_lines(run.trainer.steps());
   return run;
 }
 
@@ -258,6 +265,7 @@ class Loop {
     if (save) line["val_loss"] = val_loss_;
     if (save) line["val_bits_per_byte"] = bits(val_loss_, run_.validation_bytes);
     run_.folder.append_metrics(line);  // before the commit, which makes it count
+    if (save) write_sample();
     if (save) run_.commit(seconds());
     if (save)
       progress_.note(format("step %lld: loss %.4f, val_loss %.4f, %.4f bits/byte",
@@ -280,6 +288,23 @@ class Loop {
       return true;
     });
     validation_seconds_ = seconds_since(start);
+  }
+
+  // By a generator of its own, the same each time, so that only the model differs. A text is gone
+  // on with, a document is begun.
+  void write_sample() {
+    const std::optional<int64_t> end = run_.end();
+    const Tensor text = select(run_.validation.front().inputs, 0, 0);  // (T)
+    const int64_t length = end ? 1 : std::min(kPromptTokens, text.size(0));
+    const std::vector<int64_t> prompt = slice(text, 0, 0, length).to_vector<int64_t>();
+    Generator rng{run_.trainer.config.seed, nn::stream_of("samples"), 0};
+    const std::vector<int64_t> ids =
+        nn::generate(run_.trainer.model, prompt,
+                     {.max_new_tokens = kSampleTokens, .temperature = kSampleTemperature}, rng,
+                     [&](int64_t id) { return id != end; });
+    run_.folder.append_sample({{"step", run_.trainer.steps()},
+                               {"prompt", run_.tokenizer.decode(prompt)},
+                               {"text", run_.tokenizer.decode(ids)}});
   }
 
   double tokens_per_second() const { return step_tokens_ / step_seconds_; }
@@ -336,6 +361,7 @@ int train(const TrainArguments& arguments) {
   if (code == 0)
     std::printf("  %s\n",
                 nn::shell_command({"sample", "--model", folder, "--tokens", "300"}).c_str());
+  if (code == 0 && arguments.report) return report::write_report({.model = folder});
   return code;
 }
 

@@ -15,6 +15,8 @@ struct TrainArguments {
   std::string tokenizer = "char";  // or "byte", "bpe", or a tokenizer's file
   int64_t vocab_size = 1024;       // of bpe
   std::string resume;              // or the folder of an old run
+  std::string command;             // the line that begins it, quoted for a shell
+  bool report = false;             // at the end, write report.html
 };
 
 // Returns the exit code: 0 when the run is complete, 128 + signal when it was stopped and saved.

@@ -72,10 +72,12 @@ std::string kind_of(const LineChart& chart, std::size_t i) {
 std::vector<parts::Key> keys_of(const LineChart& chart) {
   std::vector<parts::Key> keys;
   for (std::size_t i = 0; i < chart.series.size(); ++i)
-    keys.push_back({chart.series[i].name, "curve " + kind_of(chart, i)});
+    if (!drawn(chart.series[i]).x.empty())
+      keys.push_back({chart.series[i].name, "curve " + kind_of(chart, i)});
   for (std::size_t i = 0; i < chart.levels.size(); ++i)
-    keys.push_back(
-        {chart.levels[i].name + " " + rounded(chart.levels[i].y), "axis level " + nth("d", i, 3)});
+    if (parts::drawable(chart.levels[i].y))
+      keys.push_back({chart.levels[i].name + " " + rounded(chart.levels[i].y),
+                      "axis level " + nth("d", i, 3)});
   if (chart.levels.empty() && keys.size() < 2) keys.clear();  // the title says it
   return keys;
 }
@@ -94,7 +96,10 @@ std::string to_svg(const LineChart& chart, SvgUse use) {
   for (const Level& level : chart.levels) f.y.add(level.y);
   if (chart.from_zero) f.y.add(0);
   const auto y_at = parts::ticks(f.y, static_cast<int>(chart.height / 60), true);
-  const auto x_at = parts::ticks(f.x, static_cast<int>(chart.width / 110), false);
+  const bool whole = std::all_of(chart.series.begin(), chart.series.end(), [](const Series& s) {
+    return std::all_of(s.x.begin(), s.x.end(), [](double x) { return x == std::round(x); });
+  });
+  const auto x_at = parts::ticks(f.x, static_cast<int>(chart.width / 110), false, whole);
 
   std::ostringstream out;
   const auto keys = keys_of(chart);

@@ -62,7 +62,7 @@ void Range::add(double x) {
   low = std::min(low, x), high = std::max(high, x);
 }
 
-std::vector<double> ticks(Range& range, int count, bool grow) {
+std::vector<double> ticks(Range& range, int count, bool grow, bool whole) {
   if (range.empty()) range = {0, 1};
   // Around a single value, or some too close for double, a range is made.
   const double size = std::max(std::abs(range.low), std::abs(range.high));
@@ -73,7 +73,8 @@ std::vector<double> ticks(Range& range, int count, bool grow) {
   const double rough = (range.high - range.low) / count;
   const double power = std::pow(10, std::floor(std::log10(rough)));
   const double digit = rough / power;
-  const double step = power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+  double step = power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
+  if (whole) step = std::max(step, 1.0);
   const double first = grow ? std::floor(range.low / step + 1e-9) : std::ceil(range.low / step);
   const double last = grow ? std::ceil(range.high / step - 1e-9) : std::floor(range.high / step);
   std::vector<double> at;

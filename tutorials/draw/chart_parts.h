@@ -27,8 +27,8 @@ struct Range {
   bool empty() const { return low > high; }
 };
 // Multiples of 1, 2 or 5 times a power of ten, about `count` of them; the range grows to the first
-// and last, or, where it stays, those outside are left out.
-std::vector<double> ticks(Range& range, int count, bool grow);
+// and last, or, where it stays, those outside are left out. `whole`: steps of 1 at least.
+std::vector<double> ticks(Range& range, int count, bool grow, bool whole = false);
 
 // Where values lie in the drawing: y grows upwards.
 struct Frame {
