@@ -95,19 +95,22 @@ std::string fault_of_code(const Lesson& lesson, const Block& block) {
   return between > 30 ? "too far from the words that name the region" : "";
 }
 
-// Numbers, and the spaces before them, become #: what a stopwatch measured.
+// Numbers, their signs, and the spaces before them become #: what a stopwatch or a training
+// measured.
 std::string without_numbers(const std::string& text) {
   std::string out;
-  for (char c : text) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(c)) ||
-                       (c == '.' && !out.empty() && out.back() == '#');
-    if (!digit) {
-      out += c;
-      continue;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit_at = [&](std::size_t at) {
+      return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
+    };
+    const bool after = !out.empty() && out.back() == '#';
+    const bool sign = text[i] == '-' && !after && digit_at(i + 1);
+    if (!digit_at(i) && !sign && !(text[i] == '.' && after)) {
+      out += text[i];
+    } else if (!after) {
+      while (!out.empty() && out.back() == ' ') out.pop_back();
+      out += '#';
     }
-    if (!out.empty() && out.back() == '#') continue;
-    while (!out.empty() && out.back() == ' ') out.pop_back();
-    out += '#';
   }
   return out;
 }
@@ -182,6 +185,8 @@ TEST_CASE("the test of code blocks knows a block that is not in its file") {
   CHECK(fault_of_code(lesson, {"cpp", "Look:", "  int64_t stride = 1;\n"}) ==
         "its caption is not of the form [file](link), *region*:");
   CHECK(without_numbers("1. sum  12.5 GB/s") == without_numbers("1. sum 3 GB/s"));
+  CHECK(without_numbers("1  -0.00 a-b") == without_numbers("2 0.31 a-b"));
+  CHECK(without_numbers("sum 1 GB/s") != without_numbers("mean 1 GB/s"));
   CHECK(fault_of_formulas("so $a$ is\n\n$$b_{1}$$\n") == "");
   CHECK(fault_of_formulas("so $a is\n\n") == "an odd number of $: so $a is\n");
   CHECK(fault_of_formulas("so $a_{1$ is\n") == "a { too many: so $a_{1$ is\n");

@@ -19,11 +19,26 @@ std::string build_folder() { return PELLUCID_BUILD_DIR; }
 std::vector<std::string> exercise_names() {
   std::vector<std::string> names;
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator(source_folder() + "/tutorials", none))
-    if (fs::exists(entry.path() / "exercise/exercise.json"))
-      names.push_back(entry.path().filename().string());
+  for (const auto& lesson : fs::directory_iterator(source_folder() + "/tutorials", none))
+    for (const auto& entry : fs::directory_iterator(lesson.path(), none)) {
+      const std::string part = entry.path().filename().string();
+      if (part.rfind("exercise", 0) == 0 && fs::exists(entry.path() / "exercise.json"))
+        names.push_back(lesson.path().filename().string() + part.substr(8));
+    }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// Of the names that a lesson's folder begins, "NN-lesson" is in exercise, "NN-lesson-part" in
+// exercise-part.
+static std::string place_of(const std::string& name) {
+  for (std::size_t end = name.size(); end != std::string::npos && end > 0;
+       end = name.rfind('-', end - 1)) {
+    const std::string place =
+        source_folder() + "/tutorials/" + name.substr(0, end) + "/exercise" + name.substr(end);
+    if (fs::exists(place + "/exercise.json")) return place;
+  }
+  throw std::runtime_error("grade: no folder of exercise " + name);
 }
 
 std::string source_of(const std::string& object) {
@@ -46,8 +61,7 @@ int Exercise::points() const {
 
 static void read_manifest(Exercise& e, const json& j) {
   e.title = j.at("title");
-  e.file =
-      source_folder() + "/tutorials/" + e.name + "/exercise/" + j.at("file").get<std::string>();
+  e.file = e.place + "/" + j.at("file").get<std::string>();
   e.replaces = j.at("replaces");
   e.header = j.at("header");
   e.seconds = j.at("seconds");
@@ -55,6 +69,7 @@ static void read_manifest(Exercise& e, const json& j) {
   for (const json& check : j.at("checks"))
     e.checks.push_back({check.at("name"), check.at("says"), check.at("points")});
   e.hints = j.at("hints").get<decltype(e.hints)>();
+  if (j.contains("templates")) e.templates = j.at("templates").get<std::vector<std::string>>();
   e.calls = j.at("calls").get<std::vector<std::string>>();
   e.inlines = j.at("inlines").get<std::vector<std::string>>();
 }
@@ -71,7 +86,8 @@ Exercise read_exercise(const std::string& name) {
   }
   Exercise e;
   e.name = name;
-  const std::string manifest = source_folder() + "/tutorials/" + name + "/exercise/exercise.json";
+  e.place = place_of(name);
+  const std::string manifest = e.place + "/exercise.json";
   e.folder = build_folder() + "/exercises/" + name;
   try {
     read_manifest(e, json::parse(read_file(manifest)));

@@ -1,4 +1,5 @@
-// An exercise: tutorials/NAME/exercise/exercise.json, and what CMake knows of its program.
+// An exercise: exercise.json in tutorials/LESSON/exercise, whose name is LESSON, or in
+// tutorials/LESSON/exercise-PART, whose name is LESSON-PART, and what CMake knows of its program.
 #pragma once
 #include <map>
 #include <string>
@@ -13,6 +14,7 @@ struct ExerciseCheck {
 
 struct Exercise {
   std::string name, title;
+  std::string place;     // the folder of exercise.json
   std::string file;      // the learner's, with its whole path
   std::string replaces;  // the library's, from the root: "tensor/strides.cpp"
   std::string header;    // that declares its functions
@@ -20,6 +22,7 @@ struct Exercise {
   int64_t megabytes = 300;
   std::vector<ExerciseCheck> checks;
   std::map<std::string, std::vector<std::string>> hints;  // by check
+  std::vector<std::string> templates;  // beginnings of the names of those it must instantiate
   std::vector<std::string> calls;    // functions of the library that it may call, without arguments
   std::vector<std::string> inlines;  // beginnings of the names of inline functions it may use
 

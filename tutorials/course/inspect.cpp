@@ -30,11 +30,15 @@ std::string defined_in(const Exercise& exercise, const std::string& symbol) {
   return "";
 }
 
-// The functions that stand in for the library's, as the linker names them.
+// The functions that stand in for the library's, as the linker names them. Instantiations are weak,
+// as inline functions are: the exercise names the templates.
 std::set<std::string> wanted_functions(const Exercise& exercise) {
   std::set<std::string> names;
   for (const Symbol& s : symbols_of(exercise.library_object()))
-    if (!s.wanted() && !s.weak() && !is_compilers_own(s.name)) names.insert(s.name);
+    if (!s.wanted() && !is_compilers_own(s.name) &&
+        (!s.weak() || (begins_with(s.name, exercise.templates) &&
+                       readable(s.name).find("{lambda") == std::string::npos)))
+      names.insert(s.name);
   return names;
 }
 

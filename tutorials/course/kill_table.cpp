@@ -80,8 +80,7 @@ std::vector<Kill> read_kills(const Exercise& e) {
   std::vector<Kill> kills;
   std::string old;
   bool begins = true;
-  std::istringstream lines(
-      read_file(source_folder() + "/tutorials/" + e.name + "/exercise/kills.txt"));
+  std::istringstream lines(read_file(e.place + "/kills.txt"));
   for (std::string line; std::getline(lines, line);) {
     if (line.rfind("#", 0) == 0) continue;
     if (line.empty()) {

@@ -53,15 +53,17 @@ const std::set<std::string> kHarmlessC = {
     "__vsnprintf_chk", "stdout", "stderr", "__stdoutp", "__stderrp",
     // errors of the compiler's own making
     "__assert_fail", "__assert_rtn", "__stack_chk_fail", "__stack_chk_guard",
-    "_GLOBAL_OFFSET_TABLE_", "__dso_handle", "__gmon_start__", "__errno_location", "__error"};
+    // what shared_ptr asks
+    "__libc_single_threaded", "_GLOBAL_OFFSET_TABLE_", "__dso_handle", "__gmon_start__",
+    "__errno_location", "__error"};
 
 const std::set<std::string> kMaths = {
-    "sin",   "cos",       "tan",     "asin",  "acos",  "atan",  "atan2",    "sinh",   "cosh",
-    "tanh",  "exp",       "exp2",    "expm1", "log",   "log2",  "log10",    "log1p",  "pow",
-    "sqrt",  "cbrt",      "hypot",   "erf",   "erfc",  "floor", "ceil",     "round",  "trunc",
-    "fmod",  "remainder", "fabs",    "fma",   "fmax",  "fmin",  "lgamma",   "tgamma", "nearbyint",
-    "rint",  "lround",    "llround", "ldexp", "frexp", "modf",  "copysign", "abs",    "labs",
-    "llabs", "sincos",    "isnan",   "isinf"};
+    "sin",  "cos",       "tan",     "asin",  "acos",  "atan",  "atan2",  "sinh",     "cosh",
+    "tanh", "exp",       "exp2",    "expm1", "log",   "log2",  "log10",  "log1p",    "pow",
+    "sqrt", "cbrt",      "hypot",   "erf",   "erfc",  "floor", "ceil",   "round",    "trunc",
+    "fmod", "remainder", "fabs",    "fma",   "fmax",  "fmin",  "lgamma", "tgamma",   "nearbyint",
+    "rint", "lround",    "llround", "ldexp", "ilogb", "frexp", "modf",   "copysign", "abs",
+    "labs", "llabs",     "sincos",  "isnan", "isinf"};
 
 }  // namespace
 
