@@ -12,7 +12,7 @@
 
 #include "nn/generate.h"
 #include "nn/tokenizer.h"
-#include "tensor/file_helpers.h"
+#include "program.h"
 #include "tensor/safetensors.h"
 
 using namespace pellucid;
@@ -281,6 +281,46 @@ TEST_CASE("stories260K: logits, losses and text of a model that others trained" 
   CHECK(worst < 1e-4);
   std::cout << "FIGURE | stories260K: loss of each of " << ids.size()
             << " tokens, worst against double | " << worst << std::endl;
+}
+
+TEST_CASE("sample: files that others made, with their tokenizer") {
+  const TemporaryFolder folder;
+  const auto sample = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {"sample", "--tokens", "5", "--model"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all, {.folder = folder.path.string()});
+  };
+  spit(folder.file("bytes.json"), Tokenizer::bytes(true).to_json().dump());
+  spit(folder.file("model.bin"), llama_file({12, 10, 2, 3, 1, 257, 9}));
+  spit(folder.file("other.bin"), llama_file({12, 10, 2, 3, 1, 256, 9}));
+  const Ended fine = sample({"model.bin", "--tokenizer", "bytes.json", "--prompt", "a"});
+  CHECK(fine.code == 0);
+  CHECK(fine.err == "");
+  CHECK(fine.out.starts_with("a"));
+  for (const auto& [arguments, message] : std::map<std::vector<std::string>, std::string>{
+           {{"model.bin"},
+            "model.bin: is a file: give the folder of a run, or the file's tokenizer by "
+            "--tokenizer FILE"},
+           {{"other.bin", "--tokenizer", "bytes.json"},
+            "bytes.json: has 257 tokens, but the model other.bin has 256; give the tokenizer that "
+            "it was trained with"},
+           {{".", "--tokenizer", "bytes.json"},
+            ".: a run has its own tokenizer; leave --tokenizer out"}}) {
+    const Ended ended = sample(arguments);
+    CHECK(ended.code == 1);
+    CHECK(ended.out == "");
+    CHECK(ended.err == "pellucid: " + message + "\n");
+  }
+}
+
+TEST_CASE("sample: stories260K writes what it is known to write" *
+          doctest::skip(data_file("").empty())) {
+  const Ended ended = run({"sample", "--model", data_file("stories260K.bin"), "--tokenizer",
+                           data_file("tok512.bin"), "--temperature", "0", "--tokens", "60"});
+  CHECK(ended.code == 0);
+  CHECK(ended.out.starts_with(
+      "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+      "park. One day, she saw a big, red ball."));
 }
 
 namespace {

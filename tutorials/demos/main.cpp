@@ -111,7 +111,10 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
 
 void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("sample", "Let a trained model write");
-  path(c, "--model", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  path(c, "--model", a.model, "FOLDER",
+       "Folder of the run; or llama2.c's .bin or GPT-2's .safetensors (needed)")
+      ->required();
+  path(c, "--tokenizer", a.tokenizer, "FILE", "Tokenizer of such a file");
   auto* prompt = c->add_option_function<std::string>(
                       "--prompt", [&a](const std::string& text) { a.prompt = text; },
                       "The text to begin with (default: a new document, or a new line)")
@@ -129,7 +132,8 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   c->footer(
       "Examples:\n"
       "  sample --model runs/plays --prompt 'ROMEO:' --tokens 500\n"
-      "  sample --model runs/names --interactive");
+      "  sample --model runs/names --interactive\n"
+      "  sample --model stories260K.bin --tokenizer tok512.bin --temperature 0");
   c->callback([&a, &run] { run = [&a] { return sample(a); }; });
 }
 

@@ -1,6 +1,7 @@
 #include "tutorials/demos/pretrained.h"
 
 #include <array>
+#include <filesystem>
 #include <stdexcept>
 
 #include "tensor/files.h"
@@ -188,6 +189,27 @@ GPT load_gpt2(const std::string& path, int64_t n_head) {
       fail_file(path, name, " belongs to no GPT-2; remove it");
   for (const auto& [name, ours] : model.state_dict()) copy_(ours, state.at(name));
   return model;
+}
+
+nn::TrainedModel load_any_model(const std::string& path, const std::string& tokenizer) {
+  if (!std::filesystem::is_regular_file(path)) {
+    CHECK_ARG(tokenizer.empty(), path, ": a run has its own tokenizer; leave --tokenizer out");
+    return nn::load_model(path);
+  }
+  CHECK_ARG(!tokenizer.empty(), path,
+            ": is a file: give the folder of a run, or the file's tokenizer by --tokenizer FILE");
+  nn::TrainedModel trained{
+      .config = {},
+      .data = {},
+      .tokenizer = nn::Tokenizer::load(tokenizer),
+      .model = path.ends_with(".safetensors") ? load_gpt2(path) : load_llama2c(path)};
+  trained.config.model = trained.model.config;
+  trained.data.documents = "files";  // a text begins after the end-of-text token
+  CHECK_ARG(trained.tokenizer.vocab_size() == trained.config.model.vocab_size, tokenizer, ": has ",
+            trained.tokenizer.vocab_size(), " tokens, but the model ", path, " has ",
+            trained.config.model.vocab_size, "; give the tokenizer that it was trained with");
+  trained.model.eval();
+  return trained;
 }
 
 }  // namespace pellucid::demos

@@ -1,9 +1,9 @@
-// Models that others trained, as GPTs of ours. Both functions throw std::runtime_error naming the
+// Models that others trained, as GPTs of ours. The functions throw std::runtime_error naming the
 // file, what does not fit, and the likely repair.
 #pragma once
 #include <string>
 
-#include "nn/gpt.h"
+#include "nn/checkpoint.h"
 
 namespace pellucid::demos {
 
@@ -22,5 +22,9 @@ nn::GPT load_llama2c(const std::string& path);
 // are Conv1D's (in, out), and turned here. The file does not tell the number of heads; 0: C / 64,
 // as in all of GPT-2's sizes.
 nn::GPT load_gpt2(const std::string& path, int64_t n_head = 0);
+
+// What `sample --model` names: a run's folder, or one of these files (GPT-2's ends in .safetensors)
+// together with its tokenizer's.
+nn::TrainedModel load_any_model(const std::string& path, const std::string& tokenizer);
 
 }  // namespace pellucid::demos

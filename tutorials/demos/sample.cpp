@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <iostream>
 
-#include "nn/checkpoint.h"
 #include "nn/generate.h"
 #include "tutorials/demos/interrupt.h"
+#include "tutorials/demos/pretrained.h"
 #include "tutorials/demos/progress.h"
 
 namespace pellucid::demos {
@@ -19,7 +19,9 @@ void print(const std::string& text) {
 class Writer {
  public:
   explicit Writer(const SampleArguments& arguments)
-      : a_(arguments), trained_(nn::load_model(a_.model)), end_(trained_.end_of_text()) {}
+      : a_(arguments),
+        trained_(load_any_model(a_.model, a_.tokenizer)),
+        end_(trained_.end_of_text()) {}
 
   // Prints the prompt and what the model adds.
   void write(const std::optional<std::string>& wanted) {

@@ -7,7 +7,8 @@
 namespace pellucid::demos {
 
 struct SampleArguments {
-  std::string model;
+  std::string model;      // a run's folder, or a file that others made (pretrained.h)
+  std::string tokenizer;  // of such a file
   // None: a new document, if the model learned from documents, else a new line.
   std::optional<std::string> prompt;
   bool interactive = false;  // each line of stdin is a prompt
