@@ -14,6 +14,11 @@ int64_t head_size(const AttentionConfig& c) {
   return c.C / c.H;
 }
 
+// n heads of the packed (B, Tq, (H + 2 Hkv) D): a view (B, Tq, n, D).
+Tensor heads(const Tensor& qkv, int64_t D, int64_t first, int64_t n) {
+  return view(slice(qkv, 2, first * D, (first + n) * D), {qkv.size(0), qkv.size(1), n, D});
+}
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(const AttentionConfig& attention_config)
@@ -49,15 +54,9 @@ Tensor MultiHeadAttention::forward(const Tensor& x, Generator& rng, KVCache* cac
 
 Tensor MultiHeadAttention::norm_heads(const Tensor& qkv) const {
   const int64_t H = config.H, Hkv = config.Hkv, D = config.C / H;
-  const auto part = [&](int64_t first, int64_t n) {
-    return slice(qkv, 2, first * D, (first + n) * D);  // (B, Tq, n D)
-  };
-  const auto normed = [&](const char* name, const Norm& norm, int64_t first, int64_t n) {
-    const Tensor x = view(part(first, n), {qkv.size(0), qkv.size(1), n, D});  // (B, Tq, n, D)
-    return reshape(named(name, norm, x), {qkv.size(0), qkv.size(1), n * D});  // (B, Tq, n D)
-  };
-  return cat({normed("q_norm", q_norm, 0, H), normed("k_norm", k_norm, H, Hkv), part(H + Hkv, Hkv)},
-             2);  // (B, Tq, (H + 2 Hkv) D)
+  const Tensor q = named("q_norm", q_norm, heads(qkv, D, 0, H)),  // (B, Tq, H, D)
+      k = named("k_norm", k_norm, heads(qkv, D, H, Hkv));         // (B, Tq, Hkv, D)
+  return reshape(cat({q, k, heads(qkv, D, H + Hkv, Hkv)}, 2), qkv.shape());
 }
 
 Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,
@@ -68,15 +67,12 @@ Tensor MultiHeadAttention::decode(const Tensor& qkv, const Tensor& strength,
             " texts of ", cache.k.size(1), " positions; got ", B, " of ", end);
 
   // Add the new keys and values to the old ones.
-  auto heads = [&](int64_t first, int64_t n) {
-    return view(slice(qkv, 2, first * D, (first + n) * D), {B, Tq, n, D});
-  };
-  copy_(slice(cache.k, 1, begin, end), heads(H, Hkv));
-  copy_(slice(cache.v, 1, begin, end), heads(H + Hkv, Hkv));
+  copy_(slice(cache.k, 1, begin, end), heads(qkv, D, H, Hkv));
+  copy_(slice(cache.v, 1, begin, end), heads(qkv, D, H + Hkv, Hkv));
   cache.length = end;
 
-  Tensor y = attention_decode(heads(0, H), slice(cache.k, 1, 0, end), slice(cache.v, 1, 0, end),
-                              strength, options, sink);
+  Tensor y = attention_decode(heads(qkv, D, 0, H), slice(cache.k, 1, 0, end),
+                              slice(cache.v, 1, 0, end), strength, options, sink);
   return reshape(y, {B, Tq, H * D});
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "tensor/check.h"
 
@@ -13,26 +11,17 @@ namespace pellucid::nn {
 
 template <class T>
 void read_field(const char* who, const std::string& key, const nlohmann::json& j, T& value) {
-  constexpr bool is_bool = std::is_same_v<T, bool>, is_natural = std::is_same_v<T, uint64_t>,
-                 is_integer = std::is_same_v<T, int64_t>, is_double = std::is_same_v<T, double>,
-                 is_list = std::is_same_v<T, std::vector<int64_t>>;
   const auto integer = [](const nlohmann::json& x) {
     return x.is_number_integer() && !(x.is_number_unsigned() && x.get<uint64_t>() > INT64_MAX);
   };
-  const bool fits = is_bool      ? j.is_boolean()
-                    : is_natural ? j.is_number_unsigned()
-                    : is_integer ? integer(j)
-                    : is_double  ? j.is_number()
-                    : is_list    ? j.is_array() && std::all_of(j.begin(), j.end(), integer)
-                                 : j.is_string();
-  CHECK_ARG(fits, who, ": ", key, " must be ",
-            is_bool      ? "true or false"
-            : is_natural ? "an integer of at least 0"
-            : is_integer ? "an integer"
-            : is_double  ? "a number"
-            : is_list    ? "a list of integers"
-                         : "a string",
-            "; got ", j.dump());
+  std::pair<bool, const char*> fits{j.is_string(), "a string"};
+  if (std::is_same_v<T, bool>) fits = {j.is_boolean(), "true or false"};
+  if (std::is_same_v<T, uint64_t>) fits = {j.is_number_unsigned(), "an integer of at least 0"};
+  if (std::is_same_v<T, int64_t>) fits = {integer(j), "an integer"};
+  if (std::is_same_v<T, double>) fits = {j.is_number(), "a number"};
+  if (std::is_same_v<T, std::vector<int64_t>>)
+    fits = {j.is_array() && std::all_of(j.begin(), j.end(), integer), "a list of integers"};
+  CHECK_ARG(fits.first, who, ": ", key, " must be ", fits.second, "; got ", j.dump());
   j.get_to(value);
 }
 

@@ -78,12 +78,6 @@ AttentionConfig attention_config(const GPTConfig& c, int64_t layer, DType dtype)
   return a;
 }
 
-Activation activation(const GPTConfig& c) {
-  return c.mlp == "swiglu"      ? Activation::kSwiGLU
-         : c.mlp == "gelu_tanh" ? Activation::kGeluTanh
-                                : Activation::kGelu;
-}
-
 const GPTConfig& validated(const GPTConfig& config) {
   config.validate();
   return config;
@@ -146,13 +140,10 @@ void to_json(nlohmann::json& j, const GPTConfig& config) {
 
 void from_json(const nlohmann::json& j, GPTConfig& config) {
   GPTConfig c;
-  std::set<std::string> known;
-  if (j.contains("activation") && !j.contains("mlp")) {
-    known.insert("activation");
-    read_field(kWho, "activation", j.at("activation"), c.mlp);
-  }
-  read_fields(
-      kWho, j, [&](const auto& field) { each_field(c, field); }, known);
+  read_fields(kWho, j, [&](const auto& field) {
+    if (!j.contains("mlp")) field("activation", c.mlp);  // in older files
+    each_field(c, field);
+  });
   config = validated(c);
 }
 
@@ -160,7 +151,11 @@ Block::Block(const GPTConfig& c, int64_t layer, DType dtype)
     : ln_1(make_norm(c, dtype)),
       attn(attention_config(c, layer, dtype)),
       ln_2(make_norm(c, dtype)),
-      mlp(c.n_embd, c.hidden_size(), c.bias, c.dropout, activation(c), dtype) {}
+      mlp(c.n_embd, c.hidden_size(), c.bias, c.dropout,
+          c.mlp == "swiglu"      ? Activation::kSwiGLU
+          : c.mlp == "gelu_tanh" ? Activation::kGeluTanh
+                                 : Activation::kGelu,
+          dtype) {}
 
 Tensor Block::forward(const Tensor& x, Generator& rng, KVCache* cache) const {
   Tensor y = x + named("attn", attn, named("ln_1", ln_1, x), rng, cache);  // (B, T, C)
