@@ -171,7 +171,7 @@ TEST_CASE("without names everything is drawn, and what a user writes cannot brea
   const NameScope scope("<b>&'x'");
   const std::string html = to_html(exp(x), {{"<i>.w", x}}, 2, "<script>");
   CHECK(is_clean(html));
-  CHECK(html.find("&lt;b>&amp;&#39;x&#39;") != std::string::npos);
+  CHECK(html.find("&lt;b&gt;&amp;&#39;x&#39;") != std::string::npos);
 }
 
 TEST_CASE("a module that is entered twice is one box; the arrow that leads back is dashed") {
