@@ -8,6 +8,7 @@
 #include "demos/program.h"
 #include "tutorials/course/grader.h"
 #include "tutorials/course/inspect.h"
+#include "tutorials/course/process.h"
 #include "tutorials/course/results.h"
 #include "tutorials/course/symbols.h"
 
@@ -197,6 +198,43 @@ TEST_CASE("results files are well-formed whatever a program printed") {
   CHECK(parsed["tests"][0]["max_score"] == 3);
 }
 
+TEST_CASE("a kernel for one dtype only is found out, although instantiations are weak") {
+  using namespace pellucid::course;
+  TemporaryFolder folder;
+  const std::string kernel =
+      "namespace pellucid::cpu {\n"
+      "template <class T> void row(T* y, const T* x) { *y = *x; }\n"
+      "template void row<float>(float*, const float*);\n";
+  const auto compiled = [&](const std::string& name, const std::string& text) {
+    spit(folder.file(name + ".cpp"), text);
+    const std::string object = folder.file("floor.dir/kernels/" + name + ".cpp.o");
+    const ToolRun run =
+        run_tool({PELLUCID_CXX, "-std=c++20", "-c", folder.file(name + ".cpp"), "-o", object});
+    INFO(run.output);
+    REQUIRE(run.code == 0);
+    return object;
+  };
+  std::filesystem::create_directories(folder.file("floor.dir/kernels"));
+  Exercise exercise;
+  exercise.replaces = "kernels/row.cpp";
+  exercise.templates = {"pellucid::cpu::row<"};
+  exercise.library = {
+      compiled("row", kernel + "template void row<double>(double*, const double*);\n}\n")};
+  exercise.object = exercise.library[0];
+  CHECK(object_faults(exercise).empty());
+  exercise.object = compiled("mine", kernel + "}\n");
+  CHECK(object_faults(exercise) ==
+        std::vector<std::string>{"missing void cpu::row<double>(double*, double const*)"});
+  exercise.object = compiled(
+      "calls", kernel +
+                   "template void row<double>(double*, const double*);\n"
+                   "}\nnamespace pellucid { void row_finished(); void f() { row_finished(); } }\n");
+  CHECK(object_faults(exercise) ==
+        std::vector<std::string>{
+            "f() is none of the exercise's functions: put yours in an unnamed namespace",
+            "calls row_finished(); write it yourself"});
+}
+
 TEST_CASE("what a symbol is") {
   using namespace pellucid::course;
   CHECK(readable("_ZN8pellucid9row_majorERKNS_5ShapeE") == "row_major(Shape const&)");
@@ -206,6 +244,7 @@ TEST_CASE("what a symbol is") {
   CHECK(is_std("_ZSt4cout"));
   CHECK(!is_std("_ZN8pellucid9row_majorERKNS_5ShapeE"));
   CHECK(!is_std("_ZN8pellucid3sumERKSt6vectorIiSaIiEE"));
+  CHECK(is_compilers_own("_ZTIFN8pellucid5ShapeERKS0_E"));  // clang's, of functions
   for (const char* fine : {"printf", "memcpy", "expf", "sqrt", "_Znwm", "_ZdlPvm", "_ZSt4cout",
                            "__cxa_throw", "__asan_report_load8"})
     CHECK(is_harmless(fine));

@@ -112,8 +112,9 @@ bool is_std(const std::string& symbol) {
 }
 
 bool is_compilers_own(const std::string& symbol) {
-  for (const char* own : {"__asan_", "__odr_asan", "___asan", "__ubsan_", "__tsan_", "__sanitizer_",
-                          "__lsan_", "DW.ref.", "__clang_call_terminate", "__x86.", "_ITM_"})
+  for (const char* own :
+       {"__asan_", "__odr_asan", "___asan", "__ubsan_", "__tsan_", "__sanitizer_", "__lsan_",
+        "DW.ref.", "__clang_call_terminate", "__x86.", "_ITM_", "_ZTI", "_ZTS"})
     if (starts(symbol, own)) return true;
   return false;
 }
@@ -123,8 +124,7 @@ bool is_harmless(const std::string& symbol) {
   const bool single = !symbol.empty() && (symbol.back() == 'f' || symbol.back() == 'l');
   if (kMaths.count(symbol) || (single && kMaths.count(symbol.substr(0, symbol.size() - 1))))
     return true;
-  for (const char* made :
-       {"__cxa_", "__gxx_", "_Unwind_", "_ZTI", "_Zn", "_Zd"})  // throw, new, delete
+  for (const char* made : {"__cxa_", "__gxx_", "_Unwind_", "_Zn", "_Zd"})  // throw, new, delete
     if (starts(symbol, made)) return true;
   for (const char* outside : {"filesystem", "filebuf", "fstream", "St6thread", "random_device",
                               "St3cin", "St4wcin", "jthread", "quick_exit"})
