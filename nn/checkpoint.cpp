@@ -13,6 +13,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "autograd/ops.h"
 #include "tensor/files.h"
 #include "tensor/safetensors.h"
 
@@ -67,6 +68,14 @@ static void reading(const std::string& path, const std::string& repair, const F&
   }
 }
 
+// No run exports NaN or infinity. A state may be looked into with them: training names what it
+// finds.
+static void check_finite(const StateDict& state) {
+  for (const auto& [name, x] : state)
+    CHECK_ARG(!is_floating(x.dtype()) || all(isfinite(x)).item() != 0, name,
+              " holds a number that is not finite");
+}
+
 // ---- the folder ----
 
 RunFolder RunFolder::create(const std::string& path) {
@@ -95,6 +104,8 @@ void RunFolder::refuse_old_run() const {
 RunFolder RunFolder::open(const std::string& path) {
   const RunFolder folder(path);
   std::error_code error;
+  if (fs::is_regular_file(path, error))
+    refuse(path, "is a file, not a run's folder; give the one that --out named");
   if (!fs::is_directory(path, error)) refuse(path, "no such folder; give the one that --out named");
   if (!fs::exists(folder.file(kState), error) && !fs::exists(folder.file(kConfig), error))
     refuse(path, "holds no run (neither state.safetensors nor config.json); begin one by --out");
@@ -234,8 +245,11 @@ TrainedModel load_model(const std::string& path) {
                                         " tokens, but the model of config.json has " +
                                         std::to_string(config.model.vocab_size) + folder.repair());
   TrainedModel trained{config, begun.data, tokenizer, GPT(config.model)};
-  reading(folder.file(kModel), folder.repair(),
-          [&] { trained.model.load_state_dict(load_safetensors(folder.file(kModel)).tensors); });
+  reading(folder.file(kModel), folder.repair(), [&] {
+    const SafeTensors saved = load_safetensors(folder.file(kModel));
+    check_finite(saved.tensors);
+    trained.model.load_state_dict(saved.tensors);
+  });
   trained.model.eval();
   return trained;
 }

@@ -269,7 +269,7 @@ TEST_CASE("wrong command lines: exit code 2, and nothing written") {
             "bench, grade, test; see ./pellucid --help"},
            {{"train", "--data", "text.txt"},
             "train: needs --preset and --out (or --resume alone); see ./pellucid train --help"},
-           {{"train", "--out", ""}, "--out: the name is empty; see ./pellucid train --help"},
+           {{"train", "--out", ""}, "--out: the value is empty; see ./pellucid train --help"},
            {{"sample", "--model", "run", "--temperatur", "1"},
             "not expected: --temperatur 1; see ./pellucid sample --help"},
            {{"sample", "--model", "run", "--seed", "-1"},

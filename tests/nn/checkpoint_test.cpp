@@ -273,7 +273,7 @@ TEST_CASE("folders: made with their parents, never shared, never overwritten") {
         }).ends_with("no such folder; give the one that --out named"));
   CHECK(complaint([&] {
           RunFolder::open(temporary.file("file"));
-        }).ends_with("no such folder; give the one that --out named"));
+        }).ends_with("is a file, not a run's folder; give the one that --out named"));
 }
 
 TEST_CASE("metrics: later steps and cut lines go, the rest stays as it was") {

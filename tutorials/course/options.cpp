@@ -7,7 +7,8 @@ using demos::path;
 void add_grade(CLI::App& app, GradeArguments& a, demos::Command& run) {
   CLI::App* c = app.add_subcommand("grade", "Grade an exercise of the tutorials");
   c->add_option("exercise", a.exercise, "Its name, such as 01-tensors (default: lists them)")
-      ->option_text("NAME");
+      ->option_text("NAME")
+      ->check(demos::not_empty());
   auto* watch = c->add_flag("--watch", a.watch, "Grade again each time the file is saved");
   auto* hint = c->add_flag("--hint", a.hint, "The next hint for the first check that failed");
   auto* file = path(c, "--file", a.file, "FILE", "Grade this file (default: the exercise's own)");
@@ -24,7 +25,7 @@ void add_grade(CLI::App& app, GradeArguments& a, demos::Command& run) {
     hint->excludes(once);
   for (CLI::Option* once : {file, seed, junit, gradescope, full, watch}) table->excludes(once);
   full->excludes(watch);
-  for (CLI::Option* one : {watch, hint, file, junit, gradescope, full, table})
+  for (CLI::Option* one : {watch, hint, file, seed, junit, gradescope, full, table})
     one->needs(c->get_option("exercise"));
   c->callback([&a, &run] { run = [&a] { return grade_command(a); }; });
 }

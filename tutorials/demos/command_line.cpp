@@ -44,7 +44,7 @@ CLI::Validator number(double least, double most) {
 
 CLI::Validator not_empty() {
   return CLI::Validator(
-      [](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
+      [](std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); }, "");
 }
 
 CLI::Validator one_of(const std::vector<std::string>& choices) {
@@ -81,13 +81,26 @@ int wrong(const std::string& what, const std::vector<std::string>& help) {
   return 2;
 }
 
-// Parses the line; returns -1 to go on, or an exit code.
+// CLI11's message without what it says of its own insides.
+static std::string in_our_words(const CLI::ParseError& error) {
+  std::string text = error.what();
+  if (text.ends_with("override")) text = "--" + text;  // this one lacks the dashes
+  for (const auto& [theirs, ours] :
+       {std::pair<std::string, std::string>{"At Most 1 required but received", "wanted once; got"},
+        {" was given a disallowed flag override", " takes no value"}})
+    if (const std::size_t at = text.find(theirs); at != std::string::npos)
+      text.replace(at, theirs.size(), ours);
+  return text;
+}
+
 int parse(CLI::App& app, int argc, char** argv) {
   std::string names;
   bool known = false;
-  for (const CLI::App* c : app.get_subcommands({})) {
+  for (CLI::App* c : app.get_subcommands({})) {
     known |= argc > 1 && c->get_name() == argv[1];
     names += c->get_name() + ", ";
+    for (CLI::Option* flag : c->get_options())  // CLI11 takes --quick=7
+      if (flag->get_items_expected_max() == 0) flag->disable_flag_override();
   }
   if (argc < 2) {
     std::fputs(app.help().c_str(), stderr);
@@ -104,7 +117,11 @@ int parse(CLI::App& app, int argc, char** argv) {
     for (const std::string& extra : app.remaining(true)) extras += " " + extra;
     return wrong("not expected:" + extras, help);
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : wrong(error.what(), help);
+    if (error.get_exit_code() == 0) return app.exit(error);
+    if (app.get_subcommands().empty())
+      return wrong("wanted a command; got " + in_quotes(argv[1]) + "; there are: " + names + "test",
+                   help);
+    return wrong(in_our_words(error), help);
   }
   return -1;
 }

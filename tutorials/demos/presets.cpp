@@ -52,6 +52,16 @@ std::string nearest(const std::string& key, std::vector<std::string> names) {
   return names[0] + ", " + names[1] + ", " + names[2];
 }
 
+// Refuses the first key of an object that has none of that name among `known`.
+void check_keys(const json& object, const json& known) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : known.items())
+    if (name != "vocab_size") names.push_back(name);
+  for (const auto& [key, value] : object.items())
+    CHECK_ARG(known.contains(key), "unknown key \"", key, "\"; the nearest are ",
+              nearest(key, names));
+}
+
 }  // namespace
 
 const std::vector<Preset>& presets() {
@@ -122,6 +132,8 @@ nn::TrainConfig to_config(json values, int64_t vocab_size) {
             "wanted the model's settings as an object under \"model\"");
   CHECK_ARG(!values.at("model").contains("vocab_size"),
             "vocab_size follows from the text; leave it out");
+  const json known = nn::TrainConfig{};
+  check_keys(values, known), check_keys(values.at("model"), known.at("model"));
   values["model"]["vocab_size"] = vocab_size;
   return values.get<nn::TrainConfig>();
 }

@@ -75,7 +75,14 @@ void check_size(const InputFile& file, const GPTConfig& c) {
 StateDict gpt2_tensors(const std::string& path) {
   const std::string prefix = "transformer.";
   StateDict state;
-  for (const auto& [key, x] : load_safetensors(path).tensors) {
+  const SafeTensors file = [&] {
+    try {
+      return load_safetensors(path);
+    } catch (const std::runtime_error& error) {
+      throw std::runtime_error(std::string(error.what()) + "; get it again");
+    }
+  }();
+  for (const auto& [key, x] : file.tensors) {
     const std::string name = key.starts_with(prefix) ? key.substr(prefix.size()) : key;
     if (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias")) continue;
     if (!state.emplace(name, x).second)
@@ -203,6 +210,9 @@ nn::TrainedModel load_any_model(const std::string& path, const std::string& toke
       .data = {},
       .tokenizer = nn::Tokenizer::load(tokenizer),
       .model = path.ends_with(".safetensors") ? load_gpt2(path) : load_llama2c(path)};
+  for (const auto& [name, x] : trained.model.state_dict())
+    if (!all(isfinite(x)).item())
+      fail_file(path, name, " holds a number that is not finite; get it again");
   trained.config.model = trained.model.config;
   trained.data.documents = "files";  // a text begins after the end-of-text token
   CHECK_ARG(trained.tokenizer.vocab_size() == trained.config.model.vocab_size, tokenizer, ": has ",
