@@ -102,7 +102,7 @@ const Tensor& matrix(const std::string& path, const StateDict& state, const char
 }
 
 bool same_values(const Tensor& a, const Tensor& b) {
-  return a.shape() == b.shape() && !any(not_equal(a, b)).item();
+  return a.shape() == b.shape() && any(not_equal(a, b)).item() == 0;
 }
 
 GPTConfig gpt2_config(const std::string& path, const StateDict& state, int64_t n_head) {
@@ -211,7 +211,7 @@ nn::TrainedModel load_any_model(const std::string& path, const std::string& toke
       .tokenizer = nn::Tokenizer::load(tokenizer),
       .model = path.ends_with(".safetensors") ? load_gpt2(path) : load_llama2c(path)};
   for (const auto& [name, x] : trained.model.state_dict())
-    if (!all(isfinite(x)).item())
+    if (all(isfinite(x)).item() == 0)
       fail_file(path, name, " holds a number that is not finite; get it again");
   trained.config.model = trained.model.config;
   trained.data.documents = "files";  // a text begins after the end-of-text token
