@@ -28,8 +28,7 @@ std::vector<ParameterGroup> muon_groups(const NamedTensors& parameters, double w
   return groups;
 }
 
-// ---- what all share
-// -------------------------------------------------------------------------------
+// ---- what all share ----
 
 Optimizer::Optimizer(const char* name, const std::vector<ParameterGroup>& groups) : name_(name) {
   std::set<std::string> names;
@@ -109,8 +108,7 @@ void Optimizer::load_state_dict(const StateDict& state) {
   steps_ = static_cast<int64_t>(target.at("step").item());
 }
 
-// ---- each
-// -----------------------------------------------------------------------------------------
+// ---- each ----
 
 SGD::SGD(const std::vector<ParameterGroup>& groups, const SGDOptions& options)
     : Optimizer("SGD", groups), options_(options) {
@@ -205,8 +203,7 @@ Tensor orthogonalize(const Tensor& x) {
   return tall ? transpose(u, 0, 1) : u;
 }
 
-// ---- the learning rate
-// ----------------------------------------------------------------------------
+// ---- the learning rate ----
 
 double learning_rate(const Schedule& s, int64_t step) {
   if (step < s.warmup)

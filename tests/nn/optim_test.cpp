@@ -10,7 +10,7 @@
 
 #include "kernels/thread_pool.h"
 #include "tensor/allocator.h"
-#include "tiny_gpt.h"
+#include "train_steps.h"
 
 using namespace pellucid;
 using namespace pellucid::nn;
@@ -30,13 +30,6 @@ std::vector<double> all_grads(GPT& model) {
   std::vector<double> all;
   for (const auto& [key, x] : model.named_parameters())
     for (const double g : x.grad().to_vector()) all.push_back(g);
-  return all;
-}
-
-std::vector<double> all_weights(GPT& model) {
-  std::vector<double> all;
-  for (const auto& [key, x] : model.named_parameters())
-    for (const double w : x.to_vector()) all.push_back(w);
   return all;
 }
 
@@ -234,20 +227,6 @@ TEST_CASE("micro-batches add up to the batch") {
 
 TEST_CASE("the state comes back: the run goes on with the same bytes") {
   const GPTConfig config = tiny_configs()["xsa, gate"];
-  auto train = [&](GPT& model, AdamW& optimizer, int from, int to) {
-    for (int i = from; i < to; ++i) {
-      const Tensor ids = random_ids(2, 6, 7, static_cast<uint64_t>(i));
-      model.loss(ids, ids).backward();
-      optimizer.clip_grad_norm(0.5);
-      optimizer.step(1e-2);
-      optimizer.zero_grad();
-    }
-  };
-  auto copy_of = [](const StateDict& state) {
-    StateDict copy;
-    for (const auto& [key, x] : state) copy[key] = copy_(empty_like(x), x.detach());
-    return copy;
-  };
   GPT a(config, 3), b(config, 4);
   AdamW first(decay_matrices(a.named_parameters(), 0.1));
   AdamW second(decay_matrices(b.named_parameters(), 0.1));

@@ -8,7 +8,7 @@
 
 #include "kernels/thread_pool.h"
 #include "nn/optim.h"
-#include "tiny_gpt.h"
+#include "train_steps.h"
 
 using namespace pellucid;
 using namespace pellucid::nn;
@@ -57,23 +57,6 @@ Tensor rotation(int64_t n, double angle) {
       q = matmul(q, doubles(r, {n, n}));
     }
   return q;
-}
-
-Values all_weights(GPT& model) {
-  Values all;
-  for (const auto& [key, x] : model.named_parameters())
-    for (const double w : x.to_vector()) all.push_back(w);
-  return all;
-}
-
-void train(GPT& model, Optimizer& optimizer, int from, int to) {
-  for (int i = from; i < to; ++i) {
-    const Tensor ids = random_ids(2, 6, 7, static_cast<uint64_t>(i));
-    model.loss(ids, ids).backward();
-    optimizer.clip_grad_norm(0.5);
-    optimizer.step(1e-2);
-    optimizer.zero_grad();
-  }
 }
 
 struct Case {
@@ -280,11 +263,6 @@ TEST_CASE("clipping and accumulation scale the gradient of every optimizer") {
 }
 
 TEST_CASE("the state of every optimizer comes back: the run goes on with the same bytes") {
-  const auto copy_of = [](const StateDict& state) {
-    StateDict copy;
-    for (const auto& [key, x] : state) copy[key] = copy_(empty_like(x), x.detach());
-    return copy;
-  };
   for (const Case& c : cases()) {
     INFO(std::string(c.name));
     GPT a(tiny_configs()["xsa, gate"], 3), b(tiny_configs()["xsa, gate"], 4);
