@@ -31,9 +31,8 @@ class BpeTokenizer {
   BpeTokenizer(std::vector<Pair> merges, const std::vector<std::string>& special);
 
   // A vocabulary of this size from texts that no piece crosses: 256 bytes, what training merges,
-  // and
-  // <|endoftext|>. Throws if the texts repeat too little for so many. operations counts what the
-  // training does: places looked at, and pairs that came and went.
+  // and <|endoftext|>. Throws if the texts repeat too little for so many. operations counts what
+  // the training does: places looked at, and pairs that came and went.
   static BpeTokenizer train(const std::vector<std::string_view>& texts, int64_t vocab_size,
                             int64_t* operations = nullptr);
   // GPT-2's vocab.bpe (others call it merges.txt); and its encoder.json (vocab.json), which must

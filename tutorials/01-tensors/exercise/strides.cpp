@@ -23,9 +23,9 @@ int64_t offset_of(const Shape& index, const Shape& strides) {
   throw std::logic_error("offset_of is not written yet");
 }
 
-// 3. The shape of a + b. Aligned at the last dimension, two sizes are equal or one of them is 1;
-// the
-//    shorter shape counts as filled up with ones on the left: (2, 1, 4) and (3, 1) give (2, 3, 4).
+// 3. The shape of a + b. Aligned at the last dimension, two sizes are equal or one of them is 1.
+//    The shorter shape counts as filled up with ones on the left: (2, 1, 4) and (3, 1) give
+//    (2, 3, 4).
 //    Shapes that do not fit are refused: CHECK_ARG(condition, op, ": what is wrong") throws
 //    std::invalid_argument if the condition is false. `op` is the name of who asks, for the
 //    message.
@@ -40,10 +40,9 @@ Shape expanded_strides(const Shape& sizes, const Shape& strides, const Shape& to
   throw std::logic_error("expanded_strides is not written yet");
 }
 
-// 5. The strides that show the same memory in the shape `to`, which has as many elements, in the
-// same
-//    order: view_strides({2, 3, 4}, {12, 4, 1}, {6, 4}) is (4, 1). Return std::nullopt if no
-//    strides can do that; then reshape() has to copy.
+// 5. The strides that show the same memory in the shape `to`, which has as many elements, in
+//    the same order: view_strides({2, 3, 4}, {12, 4, 1}, {6, 4}) is (4, 1). Return std::nullopt
+//    if no strides can do that; then reshape() has to copy.
 std::optional<Shape> view_strides(const Shape& sizes, const Shape& strides, const Shape& to) {
   throw std::logic_error("view_strides is not written yet");
 }
