@@ -19,16 +19,20 @@ namespace pellucid {
 
 namespace {
 
+enum class Access { kRead, kWrite };
+
 // What a person can do about it.
-const char* repair(int error) {
+const char* repair(int error, Access access) {
+  const bool reading = access == Access::kRead;
   switch (error) {
     case ENOENT:
     case ENOTDIR:
-      return "; check the path, and make its folder first";
+      return reading ? "; check the path" : "; check the path, and make its folder first";
     case EACCES:
     case EPERM:
     case EROFS:
-      return "; choose a folder that you may write to, or change its permissions";
+      return reading ? "; change its permissions, or give a file that you may read"
+                     : "; choose a folder that you may write to, or change its permissions";
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
@@ -41,9 +45,11 @@ const char* repair(int error) {
   }
 }
 
-[[noreturn]] void fail_errno(const std::string& path, const std::string& what) {
+[[noreturn]] void fail_errno(const std::string& path, const std::string& what,
+                             Access access = Access::kWrite) {
   const int error = errno;
-  throw std::runtime_error(path + ": " + what + ": " + std::strerror(error) + repair(error));
+  throw std::runtime_error(path + ": " + what + ": " + std::strerror(error) +
+                           repair(error, access));
 }
 
 // One call writes or reads at most this much: Linux cuts at 2 GiB, macOS refuses above.
@@ -120,7 +126,7 @@ class TemporaryFile {
 InputFile::InputFile(const std::string& path) : path_(path) {
   // O_NONBLOCK: a pipe without a writer would wait for one.
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file_ < 0) fail_errno(path, "cannot be opened");
+  if (file_ < 0) fail_errno(path, "cannot be opened", Access::kRead);
   struct stat status {};
   const bool known = ::fstat(file_, &status) == 0;
   if (!known || !S_ISREG(status.st_mode)) {
@@ -141,7 +147,7 @@ void InputFile::read(void* to, std::size_t bytes) {
   while (bytes > 0) {
     const ssize_t done = ::read(file_, at, std::min(bytes, kChunk));
     if (done < 0 && errno == EINTR) continue;
-    if (done < 0) fail_errno(path_, "cannot be read");
+    if (done < 0) fail_errno(path_, "cannot be read", Access::kRead);
     if (done == 0) fail("ends too early, or was cut while it was read");
     at += done;
     bytes -= static_cast<std::size_t>(done);

@@ -242,9 +242,7 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
            train(tiny + "text.txt --documents files", few),
            train(tiny + "text.txt --separator qqq", few),
            train(config + "none.json",
-                 "none.json: cannot be opened: No such file or directory; check the path, and make "
-                 "its "
-                 "folder first"),
+                 "none.json: cannot be opened: No such file or directory; check the path"),
            train(config + "hollow", "hollow: is a folder; wanted a file"),
            train(config + "open.json", "open.json: " + json + "2" + form),
            train(config + "deep.json", "deep.json: " + json + "1" + form),
@@ -294,8 +292,9 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
            {words("grade none"),
             "grade: no exercise \"none\"; there are: 01-tensors, 11-xsa, 11-xsa-kernel"},
            {words("grade 01-tensors --file none.cpp"),
-            "none.cpp: cannot be opened: No such file or directory; check the path, and make its "
-            "folder first"},
+            "none.cpp: cannot be opened: No such file or directory; check the path"},
+           {words("eval --model run --tasks none.jsonl"),
+            "none.jsonl: cannot be opened: No such file or directory; check the path"},
            {words("grade 01-tensors --file hollow"), "hollow: is a folder; wanted a file"}}));
 }
 

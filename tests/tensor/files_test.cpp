@@ -64,7 +64,9 @@ TEST_CASE("what cannot be read is one line with the repair") {
     return fault_of(path, [&] { read_file(path); });
   };
   CHECK(read_fault(folder.file("none")) ==
-        "cannot be opened: No such file or directory; check the path, and make its folder first");
+        "cannot be opened: No such file or directory; check the path");
+  spit(folder.file("plain"), "");
+  CHECK(read_fault(folder.file("plain/a")) == "cannot be opened: Not a directory; check the path");
   CHECK(read_fault(folder.path.string()) == "is a folder; wanted a file");
   CHECK(read_fault("/dev/null") == "is not an ordinary file");
   const std::string pipe = folder.file("pipe");
