@@ -162,10 +162,19 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-void write_file_atomically(const std::string& path, const std::function<void(const Put&)>& write) {
+static void refuse_special(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode))
     throw std::runtime_error(path + ": is not an ordinary file; choose another name");
+}
+
+void check_writable(const std::string& path) {
+  refuse_special(path);
+  const TemporaryFile file(path);
+}
+
+void write_file_atomically(const std::string& path, const std::function<void(const Put&)>& write) {
+  refuse_special(path);
   TemporaryFile file(path);
   write([&](const void* data, std::size_t bytes) { file.put(data, bytes); });
   file.commit();

@@ -38,6 +38,9 @@ std::string read_file(const std::string& path);
 using Put = std::function<void(const void* data, std::size_t bytes)>;
 void write_file_atomically(const std::string& path, const std::function<void(const Put&)>& write);
 void write_file_atomically(const std::string& path, std::string_view bytes);
+// Fails as those would where path cannot be written, and leaves no trace: for results that take
+// long to come.
+void check_writable(const std::string& path);
 
 // A command line that runs the program, for hints that can be pasted into a shell:
 // "./pellucid train --resume 'a run'". Its name is the environment's PELLUCID_COMMAND, which the

@@ -295,6 +295,11 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
             "none.cpp: cannot be opened: No such file or directory; check the path"},
            {words("eval --model run --tasks none.jsonl"),
             "none.jsonl: cannot be opened: No such file or directory; check the path"},
+           {words("grade 01-tensors --junit no/x.xml"),
+            "no/x.xml: cannot be written (as no/x.xml.tmp): No such file or directory; check the "
+            "path, and make its folder first"},
+           {words("grade 01-tensors --gradescope hollow"),
+            "hollow: is not an ordinary file; choose another name"},
            {words("grade 01-tensors --file hollow"), "hollow: is a folder; wanted a file"}}));
 }
 

@@ -87,6 +87,13 @@ TEST_CASE("a folder that is missing, or no folder, or a file that is a device") 
   spit(folder.file("plain"), "");
   CHECK(write_fault(folder.file("plain/a"), "x").find("Not a directory; check the path") !=
         std::string::npos);
+  spit(folder.file("old"), "abc");
+  check_writable(folder.file("old")), check_writable(folder.file("new"));
+  CHECK(slurp(folder.file("old")) == "abc");
+  CHECK_FALSE(std::filesystem::exists(folder.file("new")));
+  CHECK_FALSE(std::filesystem::exists(folder.file("new.tmp")));
+  CHECK(fault_of("/dev/full", [] { check_writable("/dev/full"); }) ==
+        "is not an ordinary file; choose another name");
   CHECK(write_fault("/dev/full", "x") == "is not an ordinary file; choose another name");
   CHECK(write_fault(folder.path.string(), "x") == "is not an ordinary file; choose another name");
   struct stat status {};

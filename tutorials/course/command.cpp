@@ -142,6 +142,8 @@ int grade_command(const GradeArguments& a) {
     const KillTable table = kill_table(exercise, say);
     return table.escaped == 0 ? 0 : 1;
   }
+  for (const std::string& path : {a.junit, a.gradescope})
+    if (!path.empty()) check_writable(path);
   if (a.watch) return watch(exercise, a);
   const int points = grade_once(exercise, a);
   return a.require_full && points < exercise.points() ? 1 : 0;
