@@ -60,6 +60,10 @@ struct Damaged : Desk {
     spit(folder.file("nan.json"), R"({"model": {}, "steps": 3, "lr": NaN})");
     spit(folder.file("minus.json"), R"({"model": {}, "steps": -3})");
     spit(folder.file("gold.jsonl"), R"({"query": "a", "choices": ["b", "c"], "gold": 2})");
+    spit(folder.file("extra.jsonl"),
+         std::string(R"({"query": "a", "choices": ["b", "c"], "gold": 1})") + "\n" +
+             R"({"query": "a", "choices": ["b", "c"], "gold": 1, "label": 0})");
+    spit(folder.file("both.jsonl"), R"({"context": "a", "continuation": "b", "gold": 0})");
     spit(folder.file("cut.jsonl"), R"({"query": "a", "choices": ["b",)");
     spit(folder.file("foreign.jsonl"), R"({"context": "the", "continuation": "Zebra"})");
     fs::create_directory(folder.file("hollow"));
@@ -375,6 +379,12 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
             "gold.jsonl:1: gold must be a whole number from 0 to 1; got 2; mend the line or take "
             "it "
             "out"},
+           {words("eval --model run --tasks extra.jsonl"),
+            "extra.jsonl:2: unknown key \"label\"; an item of this kind has: query, choices, gold; "
+            "mend the line or take it out"},
+           {words("eval --model run --tasks both.jsonl"),
+            "both.jsonl:1: unknown key \"gold\"; an item of this kind has: context, continuation; "
+            "mend the line or take it out"},
            {words("eval --model run --tasks cut.jsonl"),
             "cut.jsonl:1: this is not JSON; mend the line or take it out"},
            {words("eval --model run --tasks binary"),

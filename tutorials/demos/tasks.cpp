@@ -31,6 +31,15 @@ std::vector<std::string> texts_of(const json& j) {
   return texts;
 }
 
+// A misspelt or foreign key would change nothing, and nobody would know.
+void check_keys(const json& j, const std::vector<std::string>& known) {
+  std::string names;
+  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  for (const auto& [key, value] : j.items())
+    CHECK_ARG(std::count(known.begin(), known.end(), key) == 1, "unknown key \"", key,
+              "\"; an item of this kind has: ", names);
+}
+
 TaskItem read_item(const json& j, TaskKind& kind) {
   const auto has = [&](std::initializer_list<const char*> names) {
     return j.is_object() &&
@@ -39,14 +48,17 @@ TaskItem read_item(const json& j, TaskKind& kind) {
   TaskItem item;
   if (has({"query", "choices", "gold"}) && j["choices"].is_array()) {
     kind = TaskKind::kChoices;
+    check_keys(j, {"query", "choices", "gold"});
     item.continuations = texts_of(j["choices"]);
     item.contexts.assign(item.continuations.size(), texts_of(j["query"]).at(0));
   } else if (has({"context_options", "continuation", "gold"}) && j["context_options"].is_array()) {
     kind = TaskKind::kContexts;
+    check_keys(j, {"context_options", "continuation", "gold"});
     item.contexts = texts_of(j["context_options"]);
     item.continuations.assign(item.contexts.size(), texts_of(j["continuation"]).at(0));
   } else if (has({"context", "continuation"})) {
     kind = TaskKind::kGreedy;
+    check_keys(j, {"context", "continuation"});
     item.contexts = texts_of(j["context"]), item.continuations = texts_of(j["continuation"]);
     CHECK_ARG(item.contexts.size() == 1 && item.continuations.size() == 1,
               "wanted one context and one continuation");
