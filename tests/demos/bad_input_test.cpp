@@ -360,7 +360,11 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
            {words("sample --model nan_model"), nan},
            {words("eval --data text.txt --model nan_model"), nan},
            {words("inspect nan_model"), nan},
-           {words("eval --model text.txt --data text.txt"), file},
+           {words("eval --model text.txt --data text.txt"),
+            "text.txt: is a file: give the folder of a run, or the file's tokenizer by --tokenizer "
+            "FILE"},
+           {words("eval --model run --tokenizer text.txt --data text.txt"),
+            "run: a run has its own tokenizer; leave --tokenizer out"},
            {words("inspect hollow"), hollow},
            {words("report none"), none},
            {words("inspect run --data none"), "none: no such file; give the path of a text file"},

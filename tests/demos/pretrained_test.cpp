@@ -10,6 +10,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "llama_reference.h"
 #include "nn/generate.h"
 #include "nn/tokenizer.h"
 #include "program.h"
@@ -21,113 +22,6 @@ using demos::load_gpt2;
 using demos::load_llama2c;
 
 namespace {
-
-using Row = std::vector<double>;
-
-// y_i = sum_k w[i * step_i + k * step_k] x_k for n rows.
-Row product(const double* w, const Row& x, std::size_t n, std::size_t step_i, std::size_t step_k) {
-  Row y(n);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t k = 0; k < x.size(); ++k) y[i] += w[i * step_i + k * step_k] * x[k];
-  return y;
-}
-Row rows_times(const double* w, const Row& x, std::size_t n) {  // w (n, K)
-  return product(w, x, n, x.size(), 1);
-}
-void add(Row& x, const Row& y) {
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
-}
-
-// One head of one position: softmax(q.k / sqrt(D)) v over positions 0 .. t.
-void attend(double* y, const double* q, const std::vector<Row>& keys,
-            const std::vector<Row>& values, std::size_t at, std::size_t D) {
-  std::vector<double> p;
-  double largest = -INFINITY, total = 0;
-  for (const Row& k : keys) {
-    double s = 0;
-    for (std::size_t d = 0; d < D; ++d) s += q[d] * k[at + d];
-    p.push_back(s / std::sqrt(double(D)));
-    largest = std::max(largest, p.back());
-  }
-  for (double& s : p) total += s = std::exp(s - largest);
-  for (std::size_t j = 0; j < keys.size(); ++j)
-    for (std::size_t d = 0; d < D; ++d) y[d] += p[j] / total * values[j][at + d];
-}
-
-struct LlamaSizes {
-  int32_t C, hidden, L, H, Hkv, V, T;  // V below 0: an untied head
-};
-
-// Logits at every position, from the file's bytes.
-std::vector<Row> llama_logits(const std::string& bytes, const std::vector<int64_t>& ids) {
-  LlamaSizes s{};
-  std::memcpy(&s, bytes.data(), sizeof s);
-  std::vector<float> numbers((bytes.size() - sizeof s) / sizeof(float));
-  std::memcpy(numbers.data(), bytes.data() + sizeof s, numbers.size() * sizeof(float));
-  const Row all(numbers.begin(), numbers.end());
-  const auto C = std::size_t(s.C), F = std::size_t(s.hidden), L = std::size_t(s.L), D = C / s.H;
-  const std::size_t V = std::size_t(std::abs(s.V)), K = s.Hkv * D;
-  const double* at = all.data();
-  const auto take = [&](std::size_t n) { return std::exchange(at, at + n); };
-  const double *wte = take(V * C), *norm1 = take(L * C), *wq = take(L * C * C),
-               *wk = take(L * K * C), *wv = take(L * K * C), *wo = take(L * C * C),
-               *norm2 = take(L * C), *w1 = take(L * F * C), *w2 = take(L * C * F),
-               *w3 = take(L * F * C), *norm = take(C);
-  take(s.T * (D / 2) * 2);
-  const double* head = s.V < 0 ? take(V * C) : wte;
-  CHECK(at == all.data() + all.size());
-
-  const auto rms = [](const Row& x, const double* w) {
-    double square = 0;
-    for (const double v : x) square += v * v;
-    Row y(x);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      y[i] = x[i] / std::sqrt(square / double(x.size()) + 1e-5) * w[i];
-    return y;
-  };
-  const auto turn = [&](Row& x, std::size_t t) {
-    for (std::size_t i = 0; i < x.size(); i += 2) {
-      const double angle = double(t) * std::pow(10000.0, -double(i % D) / double(D));
-      const double a = x[i], b = x[i + 1];
-      x[i] = a * std::cos(angle) - b * std::sin(angle);
-      x[i + 1] = a * std::sin(angle) + b * std::cos(angle);
-    }
-  };
-  std::vector<std::vector<Row>> keys(L), values(L);
-  std::vector<Row> logits;
-  for (std::size_t t = 0; t < ids.size(); ++t) {
-    Row x(wte + ids[t] * C, wte + (ids[t] + 1) * C);
-    for (std::size_t l = 0; l < L; ++l) {
-      Row h = rms(x, norm1 + l * C), q = rows_times(wq + l * C * C, h, C),
-          k = rows_times(wk + l * K * C, h, K), y(C);
-      turn(q, t), turn(k, t);
-      keys[l].push_back(k), values[l].push_back(rows_times(wv + l * K * C, h, K));
-      for (std::size_t i = 0; i < std::size_t(s.H); ++i)
-        attend(&y[i * D], &q[i * D], keys[l], values[l], i / (s.H / s.Hkv) * D, D);
-      add(x, rows_times(wo + l * C * C, y, C));
-      h = rms(x, norm2 + l * C);
-      Row gate = rows_times(w1 + l * F * C, h, F), up = rows_times(w3 + l * F * C, h, F);
-      for (std::size_t i = 0; i < F; ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
-      add(x, rows_times(w2 + l * C * F, gate, C));
-    }
-    logits.push_back(rows_times(head, rms(x, norm), V));
-  }
-  return logits;
-}
-
-// A model of random numbers in llama2.c's layout.
-std::string llama_file(const LlamaSizes& s, int64_t more = 0) {
-  const int64_t D = s.C / s.H, K = s.Hkv * D, V = std::abs(s.V);
-  const int64_t n = V * s.C * (s.V < 0 ? 2 : 1) + s.C + s.T * (D / 2) * 2 +
-                    s.L * (2 * s.C + 2 * s.C * s.C + 2 * K * s.C + 3 * s.C * s.hidden) + more;
-  std::string bytes(reinterpret_cast<const char*>(&s), sizeof s);
-  Generator rng{.seed = 5};
-  for (const double x : (randn({n}, rng) * 0.7).to_vector()) {
-    const auto number = static_cast<float>(x);
-    bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
-  }
-  return bytes;
-}
 
 // The largest error of the model's logits, as a share of the largest logit.
 double logits_error(GPT& model, const std::vector<int64_t>& ids, const std::vector<Row>& wanted) {
@@ -311,6 +205,78 @@ TEST_CASE("sample: files that others made, with their tokenizer") {
     CHECK(ended.out == "");
     CHECK(ended.err == "pellucid: " + message + "\n");
   }
+}
+
+namespace {
+
+// What `eval` must print of a running text: the mean loss of ids[1..] by the pass in double, in
+// windows of T.
+std::string eval_line(const std::string& model, const std::vector<int64_t>& ids, std::size_t T,
+                      std::size_t bytes) {
+  double nats = 0;
+  for (std::size_t start = 0; start + 1 < ids.size(); start += T) {
+    const std::size_t n = std::min(T, ids.size() - 1 - start);
+    const auto from = ids.begin() + static_cast<std::ptrdiff_t>(start);
+    const std::vector<Row> logits =
+        llama_logits(model, {from, from + static_cast<std::ptrdiff_t>(n)});
+    for (std::size_t t = 0; t < n; ++t) {
+      double total = 0;
+      for (const double x : logits[t]) total += std::exp(x);
+      nats += std::log(total) - logits[t][std::size_t(ids[start + t + 1])];
+    }
+  }
+  char line[200];
+  std::snprintf(line, sizeof line, "whole text loss %.4f nats/token, %.4f bits/byte, %zu tokens\n",
+                nats / static_cast<double>(ids.size() - 1),
+                nats / std::log(2.0) / static_cast<double>(bytes), ids.size());
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("eval: a file that others made, on a text and on tasks, against a pass in double") {
+  const TemporaryFolder folder;
+  const Tokenizer bytes = Tokenizer::bytes(true);
+  spit(folder.file("bytes.json"), bytes.to_json().dump());
+  const std::string model = llama_file({12, 10, 2, 3, 1, 257, 9});
+  spit(folder.file("model.bin"), model);
+  const std::string text = "the cat sat on a mat";
+  spit(folder.file("text.txt"), text);
+  spit(folder.file("task.jsonl"), R"({"query": "a", "choices": ["b", "c"], "gold": 1})");
+  const auto eval = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {"eval", "--model", "model.bin", "--tokenizer", "bytes.json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all, {.folder = folder.path.string()});
+  };
+  std::vector<int64_t> ids = bytes.encode(text);
+  ids.insert(ids.begin(), bytes.end_of_text().value());
+  const Ended ended = eval({"--data", "text.txt", "--tasks", "task.jsonl"});
+  CHECK(ended.code == 0);
+  CHECK(ended.err == "");
+  INFO(ended.out);
+  CHECK(ended.out.find(eval_line(model, ids, 9, text.size())) != std::string::npos);
+  CHECK(ended.out.find("task.jsonl: acc ") != std::string::npos);
+  CHECK(eval({"--data", "text.txt", "--ngram"}).code == 0);
+}
+
+TEST_CASE("eval: stories260K on the text that it writes, against a pass in double" *
+          doctest::skip(data_file("").empty())) {
+  const TemporaryFolder folder;
+  const std::string text =
+      "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+      "park. One day, she saw a big, red ball.";
+  spit(folder.file("text.txt"), text);
+  const Tokenizer tokenizer = Tokenizer::load(data_file("tok512.bin"));
+  std::vector<int64_t> ids{1};
+  std::size_t length = 0;  // that of its tokens: the first begins with a space
+  for (const int64_t id : tokenizer.encode(text))
+    ids.push_back(id), length += tokenizer.token(id).size();
+  const Ended ended = run({"eval", "--model", data_file("stories260K.bin"), "--tokenizer",
+                           data_file("tok512.bin"), "--data", folder.file("text.txt")});
+  CHECK(ended.code == 0);
+  INFO(ended.out);
+  CHECK(ended.out.find(eval_line(slurp(data_file("stories260K.bin")), ids, 512, length)) !=
+        std::string::npos);
 }
 
 TEST_CASE("sample: stories260K writes what it is known to write" *

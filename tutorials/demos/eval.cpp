@@ -7,6 +7,7 @@
 #include "nn/checkpoint.h"
 #include "tutorials/demos/interrupt.h"
 #include "tutorials/demos/ngram.h"
+#include "tutorials/demos/pretrained.h"
 #include "tutorials/demos/progress.h"
 #include "tutorials/demos/tasks.h"
 
@@ -31,10 +32,10 @@ bool evaluate_part(const char* name, nn::TrainedModel& trained, const std::vecto
   return true;
 }
 
-// As in training, but where the command says otherwise.
+// As in training, where that is known and the command says nothing else.
 nn::DataSource source_for(const EvalArguments& a, const nn::DataSource& trained) {
   nn::DataSource source = a.data.source();
-  if (a.data.documents.empty() && a.data.separator.empty())
+  if (a.tokenizer.empty() && a.data.documents.empty() && a.data.separator.empty())
     source.documents = trained.documents, source.separator = trained.separator;
   return source;
 }
@@ -48,7 +49,9 @@ auto naming(const std::string& path, const F& f) {
   }
 }
 
-bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const std::string& path) {
+// `begin`: what stands before a running text.
+bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const std::string& path,
+                   std::optional<int64_t> begin) {
   if (corpus.source.has_documents()) {
     CHECK_ARG(trained.tokenizer.end_of_text(), path, ": the model knows no end of a document; ",
               "measure it by --documents text");
@@ -59,11 +62,15 @@ bool evaluate_data(nn::TrainedModel& trained, const nn::Corpus& corpus, const st
     return evaluate_part("held out", trained, tokens.validation, end) &&
            evaluate_part("all", trained, all, end);
   }
-  const std::vector<int64_t> all =
-      naming(path, [&] { return trained.tokenizer.encode(corpus.files[0]); });
+  const auto encode = [&](std::string_view text) {
+    std::vector<int64_t> ids = trained.tokenizer.encode(text);
+    if (begin) ids.insert(ids.begin(), *begin);
+    return ids;
+  };
+  const std::vector<int64_t> all = naming(path, [&] { return encode(corpus.files[0]); });
   CHECK_ARG(all.size() >= 2, path, ": has ", all.size(),
             " token; at least 2 are needed to predict one from another");
-  const std::vector<int64_t> last = trained.tokenizer.encode(corpus.validation[0]);
+  const std::vector<int64_t> last = encode(corpus.validation[0]);
   return (last.size() < 2 || evaluate_part("last 10 %", trained, last, {})) &&
          evaluate_part("whole text", trained, all, {});
 }
@@ -113,13 +120,15 @@ double ngram_loss(const nn::Corpus& corpus, int n, Smoothing smoothing) {
 }
 
 int evaluate(const EvalArguments& a) {
-  nn::TrainedModel trained = nn::load_model(a.model);
+  nn::TrainedModel trained = load_any_model(a.model, a.tokenizer);
   std::vector<Task> tasks;
   for (const std::string& path : a.tasks) tasks.push_back(read_task(path));
   InterruptGuard guard;
   if (!a.data.paths.empty()) {
     const nn::Corpus corpus = nn::read_corpus(source_for(a, trained.data));
-    if (!evaluate_data(trained, corpus, a.data.paths[0])) return interrupted_exit_code();
+    // Others' models were trained with the end-of-text token before every text.
+    const auto begin = a.tokenizer.empty() ? std::nullopt : trained.end_of_text();
+    if (!evaluate_data(trained, corpus, a.data.paths[0], begin)) return interrupted_exit_code();
     if (a.ngram) print_ngrams(corpus, trained.tokenizer);
   }
   for (const Task& task : tasks)

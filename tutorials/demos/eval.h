@@ -9,8 +9,9 @@
 namespace pellucid::demos {
 
 struct EvalArguments {
-  std::string model;
-  DataArguments data;  // documents and separator by default as in training
+  std::string model;      // a run's folder, or a file as in sample.h
+  std::string tokenizer;  // of such a file
+  DataArguments data;     // documents and separator by default as in training
   bool ngram = false;
   std::vector<std::string> tasks;  // JSONL files
 };

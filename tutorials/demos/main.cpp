@@ -109,12 +109,16 @@ void add_train(CLI::App& app, TrainArguments& a, Command& run) {
   });
 }
 
-void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
-  CLI::App* c = app.add_subcommand("sample", "Let a trained model write");
-  path(c, "--model", a.model, "FOLDER",
+void model_options(CLI::App* c, std::string& model, std::string& tokenizer) {
+  path(c, "--model", model, "FOLDER",
        "Folder of the run; or llama2.c's .bin or GPT-2's .safetensors (needed)")
       ->required();
-  path(c, "--tokenizer", a.tokenizer, "FILE", "Tokenizer of such a file");
+  path(c, "--tokenizer", tokenizer, "FILE", "Tokenizer of such a file");
+}
+
+void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
+  CLI::App* c = app.add_subcommand("sample", "Let a trained model write");
+  model_options(c, a.model, a.tokenizer);
   auto* prompt = c->add_option_function<std::string>(
                       "--prompt", [&a](const std::string& text) { a.prompt = text; },
                       "The text to begin with (default: a new document, or a new line)")
@@ -139,7 +143,7 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
 
 void add_eval(CLI::App& app, EvalArguments& a, Command& run) {
   CLI::App* c = app.add_subcommand("eval", "Measure a trained model's loss on text, or on tasks");
-  path(c, "--model", a.model, "FOLDER", "Folder of the run (needed)")->required();
+  model_options(c, a.model, a.tokenizer);
   data_options(c, a.data, "Text files or folders");
   auto* data = c->get_option("--data");
   c->add_flag("--ngram", a.ngram, "Beside it the losses of n-grams")->needs(data);
@@ -147,7 +151,8 @@ void add_eval(CLI::App& app, EvalArguments& a, Command& run) {
   c->footer(
       "Examples:\n"
       "  eval --model runs/plays --data plays.txt --ngram\n"
-      "  eval --model runs/stories --tasks copa.jsonl piqa.jsonl");
+      "  eval --model runs/stories --tasks copa.jsonl piqa.jsonl\n"
+      "  eval --model stories260K.bin --tokenizer tok512.bin --data stories.txt");
   c->callback([&a, &run, data, tasks] {
     if (data->empty() && tasks->empty())
       throw CLI::ValidationError("eval", "needs --data or --tasks");
