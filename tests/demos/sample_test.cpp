@@ -223,6 +223,7 @@ TEST_CASE("--interactive: a prompt a line until the input ends; Ctrl-C ends it w
   CHECK(two.out.substr(0, 27) == ended.out.substr(0, 27));
   CHECK(two.out.size() == 27 + 1 + 25 + 1);
 
+#if !defined(__SANITIZE_THREAD__)  // it holds a signal back while the C library waits for a line
   // stdin that stays open: the process waits for a line.
   RunOptions shell;
   shell.program = "/bin/sh", shell.folder = model().folder.path.string();
@@ -233,6 +234,7 @@ TEST_CASE("--interactive: a prompt a line until the input ends; Ctrl-C ends it w
   REQUIRE(waiting.running());
   waiting.signal(SIGINT);
   CHECK(waiting.wait().code == 130);
+#endif
 }
 
 TEST_CASE("a model of documents begins one by itself and stops where it ends") {
