@@ -113,6 +113,9 @@ TEST_CASE("a crash, an endless loop and a flood name the line, and cost their ow
   CHECK(has(graded("for (volatile bool on = true; on;) {}"),
             "did not end within 1 s: it was at " + line));
   CHECK(has(graded("for (;;) std::puts(\"ha\");"), "printed more than 1 MB at " + line));
+  const std::string printed = graded("std::printf(\"dims %d\\n\", 7); return -1;");
+  CHECK(has(printed, "Your file printed:\n"));
+  CHECK(has(printed, "  dims 7\n"));
 }
 
 TEST_CASE("hints come one after the other, for the first check that failed") {

@@ -235,7 +235,7 @@ void make_it_fast() {
   const float* numbers = x.data<float>();
   const double bytes = 4.0 * kSide * kSide;
 
-  // The limit: how fast this machine can read the numbers at all.
+  // The limit: how fast one core copies as many bytes, half of them read and half written.
   std::vector<float> half(static_cast<std::size_t>(kSide * kSide / 2));
   const double limit = bytes / time_of([&] { std::memcpy(half.data(), numbers, half.size() * 4); });
 
