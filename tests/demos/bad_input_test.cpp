@@ -381,8 +381,7 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
             "binary: looks binary (byte 0 at position 4); give a plain text file"},
            {words("eval --model run --tasks gold.jsonl"),
             "gold.jsonl:1: gold must be a whole number from 0 to 1; got 2; mend the line or take "
-            "it "
-            "out"},
+            "it out"},
            {words("eval --model run --tasks extra.jsonl"),
             "extra.jsonl:2: unknown key \"label\"; an item of this kind has: query, choices, gold; "
             "mend the line or take it out"},

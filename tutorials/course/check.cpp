@@ -89,8 +89,7 @@ void fail_case(const std::string& code, const std::string& what) {
 
 int main() {
   using namespace pellucid::course;
-  // What the learner's file prints is seen whatever ends the program; std::cout writes through
-  // stdout.
+  // What the learner's file prints is seen without a flush; std::cout writes through stdout.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   std::istringstream line(read_line());
   std::string nonce, wanted;

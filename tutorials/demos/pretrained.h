@@ -23,8 +23,8 @@ nn::GPT load_llama2c(const std::string& path);
 // as in all of GPT-2's sizes.
 nn::GPT load_gpt2(const std::string& path, int64_t n_head = 0);
 
-// What the --model of `sample` and `eval` names: a run's folder, or one of these files (GPT-2's ends in .safetensors)
-// together with its tokenizer's.
+// What the --model of `sample` and `eval` names: a run's folder, or one of these files (GPT-2's
+// ends in .safetensors) together with its tokenizer's.
 nn::TrainedModel load_any_model(const std::string& path, const std::string& tokenizer);
 
 }  // namespace pellucid::demos

@@ -31,34 +31,32 @@ std::vector<std::string> texts_of(const json& j) {
   return texts;
 }
 
-// A misspelt or foreign key would change nothing, and nobody would know.
-void check_keys(const json& j, const std::vector<std::string>& known) {
+// Whether j is an item of the kind that has these keys, of which `list`, if any, is an array. A key
+// that it has beside them would change nothing, and nobody would know: it is refused.
+bool is_kind(const json& j, const std::vector<std::string>& keys, const std::string& list = {}) {
+  const auto has = [&](const std::string& key) { return j.contains(key); };
+  if (!j.is_object() || !std::all_of(keys.begin(), keys.end(), has)) return false;
+  if (!list.empty() && !j[list].is_array()) return false;
   std::string names;
-  for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+  for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + key;
   for (const auto& [key, value] : j.items())
-    CHECK_ARG(std::count(known.begin(), known.end(), key) == 1, "unknown key \"", key,
+    CHECK_ARG(std::count(keys.begin(), keys.end(), key) == 1, "unknown key \"", key,
               "\"; an item of this kind has: ", names);
+  return true;
 }
 
 TaskItem read_item(const json& j, TaskKind& kind) {
-  const auto has = [&](std::initializer_list<const char*> names) {
-    return j.is_object() &&
-           std::all_of(names.begin(), names.end(), [&](auto name) { return j.contains(name); });
-  };
   TaskItem item;
-  if (has({"query", "choices", "gold"}) && j["choices"].is_array()) {
+  if (is_kind(j, {"query", "choices", "gold"}, "choices")) {
     kind = TaskKind::kChoices;
-    check_keys(j, {"query", "choices", "gold"});
     item.continuations = texts_of(j["choices"]);
     item.contexts.assign(item.continuations.size(), texts_of(j["query"]).at(0));
-  } else if (has({"context_options", "continuation", "gold"}) && j["context_options"].is_array()) {
+  } else if (is_kind(j, {"context_options", "continuation", "gold"}, "context_options")) {
     kind = TaskKind::kContexts;
-    check_keys(j, {"context_options", "continuation", "gold"});
     item.contexts = texts_of(j["context_options"]);
     item.continuations.assign(item.contexts.size(), texts_of(j["continuation"]).at(0));
-  } else if (has({"context", "continuation"})) {
+  } else if (is_kind(j, {"context", "continuation"})) {
     kind = TaskKind::kGreedy;
-    check_keys(j, {"context", "continuation"});
     item.contexts = texts_of(j["context"]), item.continuations = texts_of(j["continuation"]);
     CHECK_ARG(item.contexts.size() == 1 && item.continuations.size() == 1,
               "wanted one context and one continuation");
