@@ -198,6 +198,9 @@ TEST_CASE("bad input: command lines, code 2") {
            "--tokens: wanted a whole number from 0 to 1099511627776; got "
            "\"99999999999999999999\""),
       line("sample --model run --interactive --prompt x", "--prompt excludes --interactive"),
+      line("sample --model run --interactive --samples 2", "--samples excludes --interactive"),
+      line("sample --model run --samples 0",
+           "--samples: wanted a whole number from 1 to 1099511627776; got \"0\""),
       line("sample --model run --interactive=5", "--interactive takes no value"),
       line("eval --model run", "eval: needs --data or --tasks"),
       line("eval --model run --ngram", "--ngram requires --data"),

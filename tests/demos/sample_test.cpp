@@ -261,6 +261,15 @@ TEST_CASE("a model of documents begins one by itself and stops where it ends") {
       whole += one.out == "anna\n" || one.out == "bo\xc3\xa9\n";
     }
     CHECK(whole >= 8);  // a coin decides the first letter, nothing the rest
+    const Ended many =
+        run({"sample", "--model", tokenizer, "--samples", "10", "--seed", "1"}, here);
+    CHECK(lines(many.out) == 10);  // one generator draws them all: both names come
+    CHECK(many.out.find("anna\n") != std::string::npos);
+    CHECK(many.out.find("bo\xc3\xa9\n") != std::string::npos);
+    std::ifstream samples(folder.file(tokenizer + "/samples.jsonl"));
+    std::string last;
+    for (std::string line; std::getline(samples, line);) last = json::parse(line).at("text");
+    CHECK(lines(last) >= 20);  // documents one after another
     CHECK(run({"sample", "--model", tokenizer, "--prompt", "an", "--temperature", "0"}, here).out ==
           "anna\n");
     // Half of one bit a name, of 4 bytes: ln 2 / 5 nats a token of names.

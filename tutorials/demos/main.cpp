@@ -123,8 +123,11 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
                       "--prompt", [&a](const std::string& text) { a.prompt = text; },
                       "The text to begin with (default: a new document, or a new line)")
                      ->option_text("TEXT");
+  auto* samples = option(c, "--samples", a.samples, "N", "Texts to write, one after another")
+                      ->transform(whole(1, kMost));
   c->add_flag("--interactive", a.interactive, "Each line of the input is a prompt")
-      ->excludes(prompt);
+      ->excludes(prompt)
+      ->excludes(samples);
   option(c, "--tokens", a.tokens, "N", "Tokens to write at most")->transform(whole(0, kMost));
   option(c, "--temperature", a.temperature, "X", "0: always the likeliest token")
       ->check(number(0, 1e6));
@@ -136,6 +139,7 @@ void add_sample(CLI::App& app, SampleArguments& a, Command& run) {
   c->footer(
       "Examples:\n"
       "  sample --model runs/plays --prompt 'ROMEO:' --tokens 500\n"
+      "  sample --model runs/names --samples 20\n"
       "  sample --model runs/names --interactive\n"
       "  sample --model stories260K.bin --tokenizer tok512.bin --temperature 0");
   c->callback([&a, &run] { run = [&a] { return sample(a); }; });

@@ -91,7 +91,8 @@ int sample(const SampleArguments& a) {
   if (a.interactive) {
     code = writer.converse();
   } else {
-    writer.write(a.prompt);
+    for (int64_t i = 0; i < a.samples && !interrupted() && std::ferror(stdout) == 0; ++i)
+      writer.write(a.prompt);
   }
   return interrupted() ? interrupted_exit_code() : code;
 }

@@ -291,20 +291,25 @@ class Loop {
   }
 
   // By a generator of its own, the same each time, so that only the model differs. A text is gone
-  // on with, a document is begun.
+  // on with; documents are begun, one after another.
   void write_sample() {
     const std::optional<int64_t> end = run_.end();
     const Tensor text = select(run_.validation.front().inputs, 0, 0);  // (T)
     const int64_t length = end ? 1 : std::min(kPromptTokens, text.size(0));
     const std::vector<int64_t> prompt = slice(text, 0, 0, length).to_vector<int64_t>();
     Generator rng{run_.trainer.config.seed, nn::stream_of("samples"), 0};
-    const std::vector<int64_t> ids =
-        nn::generate(run_.trainer.model, prompt,
-                     {.max_new_tokens = kSampleTokens, .temperature = kSampleTemperature}, rng,
-                     [&](int64_t id) { return id != end; });
+    std::string written;
+    for (int64_t left = kSampleTokens; left > 0;) {
+      const std::vector<int64_t> ids = nn::generate(
+          run_.trainer.model, prompt, {.max_new_tokens = left, .temperature = kSampleTemperature},
+          rng, [&](int64_t id) { return id != end; });
+      written += (written.empty() ? "" : "\n") + run_.tokenizer.decode(ids);
+      if (!end || interrupted()) break;
+      left -= static_cast<int64_t>(ids.size());
+    }
     run_.folder.append_sample({{"step", run_.trainer.steps()},
                                {"prompt", run_.tokenizer.decode(prompt)},
-                               {"text", run_.tokenizer.decode(ids)}});
+                               {"text", written}});
   }
 
   double tokens_per_second() const { return step_tokens_ / step_seconds_; }
