@@ -14,6 +14,8 @@ void TrainConfig::validate() const {
     CHECK_ARG(value >= least, "TrainConfig: ", name, " must be at least ", least, "; got ", value);
   };
   at_least("batch_size", batch_size, 1);
+  CHECK_ARG(batch_size <= int64_t{1} << 31, "TrainConfig: batch_size must be at most 2147483648; ",
+            "got ", batch_size);  // so that no product with block_size overflows
   at_least("accumulation", accumulation, 1);
   at_least("steps", steps, 0);
   at_least("warmup", warmup, 0);

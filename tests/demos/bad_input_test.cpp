@@ -9,6 +9,7 @@
 #include "autograd/ops.h"
 #include "desk.h"
 #include "tensor/safetensors.h"
+#include "tutorials/demos/step_memory.h"
 
 using namespace pellucid;
 namespace fs = std::filesystem;
@@ -183,6 +184,8 @@ TEST_CASE("bad input: command lines, code 2") {
            "--set: GPT config: n_layer must be from 1 to 1000; got 1000000"),
       line(train + "--set batch_size=-1",
            "--set: TrainConfig: batch_size must be at least 1; got -1"),
+      line(train + "--set batch_size=9999999999",
+           "--set: TrainConfig: batch_size must be at most 2147483648; got 9999999999"),
       line(train + "--set dropout=1", "--set: GPT config: dropout must be in [0, 1); got 1"),
       line(train + "--set n_embd=33",
            "--set: GPT config: n_embd must be a multiple of n_head; got n_embd 33, n_head 2"),
@@ -309,6 +312,47 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
             "hollow: is not an ordinary file; choose another name"},
            {words("grade 01-tensors --file hollow"), "hollow: is a folder; wanted a file"}}));
 }
+
+TEST_CASE("bad input: settings that take more memory than there is, code 1") {
+  const std::string
+      there =
+          " of memory, but this machine has " + demos::memory_text(demos::machine_memory()) + "; ",
+      batch =
+          "give a smaller batch_size, with more accumulation in its place, or "
+          "block_size",
+      model =
+          "its parameters alone are too many: give a smaller n_embd, n_layer, block_size or "
+          "vocabulary";
+  const auto train = [&](const std::string& set, const std::string& about,
+                         const std::string& repair) {
+    return Row{words("train --data text.txt --preset tiny --out new " + set),
+               "train: a step would take about " + about + there + repair};
+  };
+  tell("memory",
+       check(1,
+             {train("--set batch_size=99999999", "14.6 TB", batch),
+              train("--set batch_size=2147483648", "312.8 TB", batch),
+              train("--set accumulation=999999999999", "4096.0 TB", "give a smaller accumulation"),
+              train("--set n_embd=65536 --set n_head=256 --set n_layer=1000", "825.7 TB", model),
+              train("--documents lines --set block_size=16777216 --set n_embd=65536 "
+                    "--set n_head=256",
+                    "1.9 TB", model)}));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map terabytes
+TEST_CASE("bad input: memory that runs out on the way is one line too") {
+  const TemporaryFolder folder;
+  spit(folder.file("large.txt"), "");
+  fs::resize_file(folder.file("large.txt"), std::uintmax_t{1} << 29);
+  const Ended ended =
+      run({"train", "--data", "large.txt", "--preset", "tiny", "--out", "new", "--threads", "1"},
+          {.folder = folder.path.string(), .memory_limit = rlim_t{1} << 28});
+  CHECK(ended.code == 1);
+  CHECK(ended.err ==
+        "pellucid: out of memory; give a smaller text, batch or model, or end other programs\n");
+  CHECK_FALSE(fs::exists(folder.file("new")));
+}
+#endif
 
 TEST_CASE("bad input: runs and models that are damaged or no models at all, code 1") {
   const auto anew = [](const std::string& run, const std::string& file, const std::string& fault) {

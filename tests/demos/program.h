@@ -28,6 +28,7 @@ struct RunOptions {
   std::string out_to = {};  // a file for stdout instead, such as /dev/full
   bool as_nobody = false;   // as a user without rights, where we are root
   rlim_t file_limit = 0;    // bytes that a file may have
+  rlim_t memory_limit = 0;  // bytes that the program may have
 };
 
 // A program that runs; killed and waited for if nobody does.
@@ -72,9 +73,10 @@ class Process {
     if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(126);
     for (const auto& [name, value] : options.environment)
       value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
-    if (options.file_limit > 0) {
-      const rlimit limit{options.file_limit, options.file_limit};
-      if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(126);
+    for (const auto& [resource, most] : {std::pair{RLIMIT_FSIZE, options.file_limit},
+                                         std::pair{RLIMIT_AS, options.memory_limit}}) {
+      const rlimit limit{most, most};
+      if (most > 0 && setrlimit(resource, &limit) != 0) _exit(126);
     }
     constexpr unsigned kNobody = 65534;
     if (options.as_nobody && geteuid() == 0 &&

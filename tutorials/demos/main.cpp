@@ -11,6 +11,7 @@
 #include "kernels/gemm.h"
 #include "kernels/thread_pool.h"
 #include "nn/checkpoint.h"
+#include "tensor/allocator.h"
 #include "tutorials/course/options.h"
 #include "tutorials/demos/bench.h"
 #include "tutorials/demos/command_line.h"
@@ -194,6 +195,13 @@ void add_report(CLI::App& app, report::ReportArguments& a, Command& run) {
   c->callback([&a, &run] { run = [&a] { return report::write_report(a); }; });
 }
 
+int failed(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');  // it may quote a name that has line ends
+  std::fflush(stdout);
+  std::fprintf(stderr, "pellucid: %s\n", text.c_str());
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -242,11 +250,11 @@ int main(int argc, char** argv) {
     return code;
   } catch (const UsageError& error) {
     return wrong(error.what(), {argv[1], "--help"});
+  } catch (const OutOfMemory& error) {
+    return failed(error.what());
+  } catch (const std::bad_alloc&) {
+    return failed("out of memory; give a smaller text, batch or model, or end other programs");
   } catch (const std::exception& error) {
-    std::string text = error.what();  // may quote a name that has line ends
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    std::fflush(stdout);
-    std::fprintf(stderr, "pellucid: %s\n", text.c_str());
-    return 1;
+    return failed(error.what());
   }
 }

@@ -11,6 +11,7 @@
 #include "tutorials/demos/interrupt.h"
 #include "tutorials/demos/presets.h"
 #include "tutorials/demos/progress.h"
+#include "tutorials/demos/step_memory.h"
 #include "tutorials/report/report.h"
 
 namespace pellucid::demos {
@@ -125,10 +126,12 @@ Run begin(const TrainArguments& a) {
   const nn::Corpus corpus = nn::read_corpus(a.data.source());
   const nn::Tokenizer tokenizer = make_tokenizer(a, corpus);
   const nn::Tokens tokens = encode(a, corpus, tokenizer);
-  if (!corpus.source.has_documents())
-    check_length(a.data.paths[0], tokens, tokenizer, config.model.block_size);
+  const bool documents = corpus.source.has_documents();
+  if (!documents) check_length(a.data.paths[0], tokens, tokenizer, config.model.block_size);
   config.model.vocab_size = tokenizer.vocab_size();
   config.validate();
+  check_memory(config, most_places(config, tokens.training,
+                                   documents ? tokenizer.end_of_text() : std::nullopt));
 
   RunFolder folder = RunFolder::create(a.out);
   folder.write_config(config, tokenizer, corpus.source);
