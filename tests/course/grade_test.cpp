@@ -95,7 +95,9 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
   CHECK(has(ended.out, "missing row_major(Shape const&); you define row_major(Shape)\n"));
 }
 
-TEST_CASE("a crash, an endless loop and a flood name the line, and cost their own check only") {
+TEST_CASE(
+    "a crash, an endless loop, a flood and an exception name the call, and all but the last the "
+    "line; they cost their own check only") {
   TemporaryFolder folder;
   const std::string file = folder.file("mine.cpp");
   const auto graded = [&](const std::string& statement) {
@@ -106,6 +108,8 @@ TEST_CASE("a crash, an endless loop and a flood name the line, and cost their ow
     const Ended ended = run({"grade", "01-tensors", "--file", file});
     INFO(ended.out << ended.err);
     CHECK(has(ended.out, "16/20 points\n"));  // offset_of and corners
+    for (const std::string call : {"offset_of({1, 2}, {4, 1})", "offset_of({}, {})"})
+      CHECK(has(ended.out, "\n         " + call + "\n         "));
     return ended.out;
   };
   const std::string line = "mine.cpp:19";
@@ -113,6 +117,8 @@ TEST_CASE("a crash, an endless loop and a flood name the line, and cost their ow
   CHECK(has(graded("for (volatile bool on = true; on;) {}"),
             "did not end within 1 s: it was at " + line));
   CHECK(has(graded("for (;;) std::puts(\"ha\");"), "printed more than 1 MB at " + line));
+  CHECK(has(graded("throw std::out_of_range(\"too far\");"), "throws an exception: too far\n"));
+  CHECK(has(graded("throw 1;"), "throws an exception that is no std::exception\n"));
   const std::string printed = graded("std::printf(\"dims %d\\n\", 7); return -1;");
   CHECK(has(printed, "Your file printed:\n"));
   CHECK(has(printed, "  dims 7\n"));

@@ -73,6 +73,17 @@ TEST_CASE("lines with the key give more time, others do not") {
   CHECK(forged.lines.empty());
 }
 
+TEST_CASE("of the calls that a program tells the last is known, and they give no more time") {
+  LimitedRun run = shell("echo key begin >&3; echo key call f1 >&3; echo key call 'f 2' >&3");
+  CHECK(run.lines == Lines{"key begin"});
+  CHECK(run.call == "f 2");
+  run = shell("echo key call f >&3; echo key pass >&3");
+  CHECK(run.call == "");
+  run = shell("while :; do echo key call f >&3; done");
+  CHECK(run.stop == LimitedRun::kTime);
+  CHECK(run.call == "f");
+}
+
 TEST_CASE("a flood of output is stopped, and little of it kept") {
   const LimitedRun run =
       shell("while :; do echo ha ha ha ha ha ha ha ha; done", {.seconds = 20, .output = 100000});

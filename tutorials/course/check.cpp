@@ -2,8 +2,10 @@
 //   NONCE SEED CHECK...
 // and on descriptor 3 it answers, for each of these checks in turn,
 //   NONCE begin CHECK
-//   NONCE pass CHECK      or      NONCE fail CHECK TEXT, with \n for a line's end, \\ for \ .
-// and at last NONCE end. Only who knows the nonce can write such lines.
+//   NONCE call CODE       before each call of a function that is graded
+//   NONCE pass CHECK      or      NONCE fail CHECK TEXT
+// and at last NONCE end; in CODE and TEXT, \n stands for a line's end and \\ for \ . Only who knows
+// the nonce can write such lines.
 #include "tutorials/course/check.h"
 
 #include <unistd.h>
@@ -22,6 +24,8 @@ struct CaseFailed {
 };
 
 constexpr int kResults = 3;
+
+std::string nonce, call;
 
 std::string one_line(const std::string& text) {
   std::string line;
@@ -53,18 +57,19 @@ uint64_t seed_of(uint64_t seed, const std::string& check) {
   return seed;
 }
 
-// "" if the check passes, else what failed.
+// "" if the check passes, else the call that failed and how.
 std::string failure(const Check& check, uint64_t seed) {
   Random random(seed_of(seed, check.name));
+  call = "";
   try {
     check.run(random);
     return "";
   } catch (const CaseFailed& failed) {
-    return failed.text;
+    return call + failed.text;
   } catch (const std::exception& error) {
-    return std::string("an exception: ") + error.what();
+    return call + "throws an exception: " + error.what();
   } catch (...) {
-    return "an exception that is no std::exception";
+    return call + "throws an exception that is no std::exception";
   }
 }
 
@@ -81,9 +86,12 @@ int64_t Random::whole(int64_t least, int64_t most) {
   return least + static_cast<int64_t>(next() % static_cast<uint64_t>(most - least + 1));
 }
 
-void fail_case(const std::string& code, const std::string& what) {
-  throw CaseFailed{code + "\n" + what};
+void calling(const std::string& code) {
+  call = code + "\n";
+  say(nonce + " call " + one_line(call));
 }
+
+void fail_case(const std::string& what) { throw CaseFailed{what}; }
 
 }  // namespace pellucid::course
 
@@ -92,7 +100,7 @@ int main() {
   // What the learner's file prints is seen without a flush; std::cout writes through stdout.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   std::istringstream line(read_line());
-  std::string nonce, wanted;
+  std::string wanted;
   uint64_t seed = 0;
   line >> nonce >> seed;
   while (line >> wanted)

@@ -27,7 +27,11 @@ struct Check {
 // Every exercise's test.cpp defines it.
 extern const std::vector<Check> kChecks;
 
-// Ends the check. `code` is one call that can be pasted; `what` tells what it gave and should give.
-[[noreturn]] void fail_case(const std::string& code, const std::string& what);
+// Tells the call that comes next, as code to paste: it is shown should the call fail, throw, crash
+// or never end.
+void calling(const std::string& code);
+
+// Ends the check. `what` tells what the last call gave and should give.
+[[noreturn]] void fail_case(const std::string& what);
 
 }  // namespace pellucid::course

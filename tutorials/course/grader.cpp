@@ -167,6 +167,7 @@ struct Grading {
   std::string ending(const LimitedRun& run) const {
     const std::string at = place(run.printed);
     std::ostringstream text;
+    text << unescaped(run.call);
     if (run.stop == LimitedRun::kTime)
       text << "did not end within " << exercise.seconds << " s: it was"
            << (at.empty() ? " running" : at);

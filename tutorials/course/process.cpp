@@ -170,6 +170,10 @@ struct LimitedProcess {
     rest += bytes;
     for (std::size_t end; (end = rest.find('\n')) != std::string::npos; rest.erase(0, end + 1)) {
       if (rest.compare(0, key.size() + 1, key + " ") != 0) continue;
+      const std::string begin = key + " call ";
+      const bool calls = rest.compare(0, begin.size(), begin) == 0;
+      run.call = calls ? rest.substr(begin.size(), end - begin.size()) : "";
+      if (calls) continue;
       run.lines.push_back(rest.substr(0, end));
       heard = Clock::now();
       cpu_heard = cpu_seconds_of(pid);

@@ -28,8 +28,10 @@ struct LimitedRun {
   enum Stop { kNone, kTime, kMemory, kOutput };
   Stop stop = kNone;  // which limit ended it
   int code = -1;      // the exit code, or 128 + the signal
-  std::vector<std::string>
-      lines;            // what it wrote on descriptor 3, in lines that begin with the key
+  // What it wrote on descriptor 3, in lines that begin with the key. Of lines "KEY call TEXT" only
+  // the last TEXT is kept, until another line comes, and they give it no more time.
+  std::vector<std::string> lines;
+  std::string call;
   std::string printed;  // stdout and stderr
 };
 

@@ -144,25 +144,23 @@ bool same_places(const Numbers& sizes, const Numbers& a, const Numbers& b) {
 // ---- One case each.
 
 void row_major_case(const Numbers& sizes) {
-  const std::string code = "row_major(" + braces(sizes) + ")";
+  calling("row_major(" + braces(sizes) + ")");
   const Numbers got = numbers_of(row_major(shape_of(sizes)));
   const Numbers wanted = counted_strides(sizes);
-  if (got != wanted)
-    fail_case(code, "is " + round_ones(wanted) + "; yours gives " + round_ones(got));
+  if (got != wanted) fail_case("is " + round_ones(wanted) + "; yours gives " + round_ones(got));
 }
 
 void offset_case(const Numbers& index, const Numbers& strides) {
+  calling("offset_of(" + braces(index) + ", " + braces(strides) + ")");
   const int64_t got = offset_of(shape_of(index), shape_of(strides)), wanted = place(index, strides);
   if (got != wanted)
-    fail_case("offset_of(" + braces(index) + ", " + braces(strides) + ")",
-              "is " + std::to_string(wanted) + "; yours gives " + std::to_string(got));
+    fail_case("is " + std::to_string(wanted) + "; yours gives " + std::to_string(got));
 }
 
 void broadcast_case(const Numbers& a, const Numbers& b, const Numbers& wanted) {
+  calling("broadcast_shape(\"add\", " + braces(a) + ", " + braces(b) + ")");
   const Numbers got = numbers_of(broadcast_shape("add", shape_of(a), shape_of(b)));
-  if (got != wanted)
-    fail_case("broadcast_shape(\"add\", " + braces(a) + ", " + braces(b) + ")",
-              "is " + round_ones(wanted) + "; yours gives " + round_ones(got));
+  if (got != wanted) fail_case("is " + round_ones(wanted) + "; yours gives " + round_ones(got));
 }
 
 void expanded_case(const Layout& x, const Numbers& to) {
@@ -170,35 +168,35 @@ void expanded_case(const Layout& x, const Numbers& to) {
   Numbers wanted;
   for (std::size_t d = 0; d < to.size(); ++d)
     wanted.push_back(d >= lead && x.sizes[d - lead] == to[d] ? x.strides[d - lead] : 0);
+  calling("expanded_strides(" + braces(x.sizes) + ", " + braces(x.strides) + ", " + braces(to) +
+          ")");
   const Numbers got =
       numbers_of(expanded_strides(shape_of(x.sizes), shape_of(x.strides), shape_of(to)));
   if (!same_places(to, got, wanted))
-    fail_case(
-        "expanded_strides(" + braces(x.sizes) + ", " + braces(x.strides) + ", " + braces(to) + ")",
-        "is " + round_ones(wanted) + "; yours gives " + round_ones(got));
+    fail_case("is " + round_ones(wanted) + "; yours gives " + round_ones(got));
 }
 
-std::string view_code(const Layout& x, const Numbers& to) {
-  return "view_strides(" + braces(x.sizes) + ", " + braces(x.strides) + ", " + braces(to) + ")";
+std::optional<Shape> view_of(const Layout& x, const Numbers& to) {
+  calling("view_strides(" + braces(x.sizes) + ", " + braces(x.strides) + ", " + braces(to) + ")");
+  return view_strides(shape_of(x.sizes), shape_of(x.strides), shape_of(to));
 }
 
 void view_case(const Layout& x, const Numbers& to, const Numbers& wanted) {
-  const auto got = view_strides(shape_of(x.sizes), shape_of(x.strides), shape_of(to));
-  if (!got)
-    fail_case(view_code(x, to), "is " + round_ones(wanted) + "; yours says that it must copy");
+  const auto got = view_of(x, to);
+  if (!got) fail_case("is " + round_ones(wanted) + "; yours says that it must copy");
   if (!same_places(to, numbers_of(*got), wanted))
-    fail_case(view_code(x, to),
-              "is " + round_ones(wanted) + "; yours gives " + round_ones(numbers_of(*got)));
+    fail_case("is " + round_ones(wanted) + "; yours gives " + round_ones(numbers_of(*got)));
 }
 
 // Something that refuses its arguments does it by std::invalid_argument.
 void refused_case(const std::string& code, const std::function<void()>& call) {
+  calling(code);
   try {
     call();
   } catch (const std::invalid_argument&) {
     return;
   }
-  fail_case(code, "must be refused by CHECK_ARG; yours returns something");
+  fail_case("must be refused by CHECK_ARG; yours returns something");
 }
 
 // ---- The checks. Each begins with its smallest cases.
@@ -336,10 +334,9 @@ void check_view_strides(Random& random) {
 void must_copy_case(const Layout& x, const Numbers& to) {
   Numbers wanted;
   const bool view = has_view(x, to, wanted);
-  const auto got = view_strides(shape_of(x.sizes), shape_of(x.strides), shape_of(to));
+  const auto got = view_of(x, to);
   if (got.has_value() == view) return;
-  fail_case(view_code(x, to),
-            got ? "must copy (std::nullopt); yours gives " + round_ones(numbers_of(*got))
+  fail_case(got ? "must copy (std::nullopt); yours gives " + round_ones(numbers_of(*got))
                 : "needs no copy; yours says that it must copy");
 }
 

@@ -31,12 +31,11 @@ std::vector<T> as(const Numbers& x) {
 }
 
 template <class T>
-void compare(const std::string& code, const char* what, const std::vector<T>& got,
-             const Numbers& wanted, double bound) {
+void compare(const char* what, const std::vector<T>& got, const Numbers& wanted, double bound) {
   const Numbers numbers(got.begin(), got.end());
   if (!same(numbers, wanted, bound))
-    fail_case(code, std::string(what) + " is " + braces(numbers) + "\n" + what + " should be " +
-                        braces(wanted));
+    fail_case(std::string(what) + " is " + braces(numbers) + "\n" + what + " should be " +
+              braces(wanted));
 }
 
 enum Part { kZ = 1, kDy = 2, kDv = 4, kDgate = 8 };
@@ -54,24 +53,25 @@ void check(const Rows& given, int parts, bool gated = false, double bound = 1e-1
   const T nan = T(NAN);
   if (parts & kZ) {
     std::vector<T> z(y.size(), nan);
+    calling(code_of<T>(r, gated, "cpu::xsa_forward(z, y, v, "));
     cpu::xsa_forward<T>(z.data(), y.data(), v.data(), g, r.N, r.H, r.Hkv, r.D, r.floor, r.eps);
-    compare(code_of<T>(r, gated, "cpu::xsa_forward(z, y, v, "), "z", z, e.z, bound);
+    compare("z", z, e.z, bound);
   }
   if (!(parts & (kDy | kDv | kDgate))) return;
   std::vector<T> dy(y.size(), nan), dv(v.size(), nan), dgate(std::size_t(r.H), nan);
   const auto wanted = [&](int part, std::vector<T>& x) {
     return parts & part ? x.data() : nullptr;
   };
-  cpu::xsa_backward<T>(wanted(kDy, dy), wanted(kDv, dv), wanted(kDgate, dgate), dz.data(), y.data(),
-                       v.data(), g, r.N, r.H, r.Hkv, r.D, r.floor, r.eps);
   const std::string call = std::string("cpu::xsa_backward(") +
                            (parts & kDy ? "dy, " : "nullptr, ") +
                            (parts & kDv ? "dv, " : "nullptr, ") +
                            (parts & kDgate ? "dgate, " : "nullptr, ") + "dz, y, v, ";
-  const std::string code = code_of<T>(r, gated, call);
-  if (parts & kDy) compare(code, "dy", dy, e.dy, bound);
-  if (parts & kDv) compare(code, "dv", dv, e.dv, bound);
-  if (parts & kDgate) compare(code, "dgate", dgate, e.dgate, bound);
+  calling(code_of<T>(r, gated, call));
+  cpu::xsa_backward<T>(wanted(kDy, dy), wanted(kDv, dv), wanted(kDgate, dgate), dz.data(), y.data(),
+                       v.data(), g, r.N, r.H, r.Hkv, r.D, r.floor, r.eps);
+  if (parts & kDy) compare("dy", dy, e.dy, bound);
+  if (parts & kDv) compare("dv", dv, e.dv, bound);
+  if (parts & kDgate) compare("dgate", dgate, e.dgate, bound);
 }
 
 Rows some_rows(Random& random, int64_t H, int64_t Hkv) {
@@ -96,11 +96,10 @@ void in_float(Random& random) {
   r.y = r.v;
   const auto y = as<float>(r.y);
   std::vector<float> z(y.size(), NAN);
+  calling(code_of<float>(r, false, "cpu::xsa_forward(z, y, v, "));
   cpu::xsa_forward<float>(z.data(), y.data(), y.data(), nullptr, r.N, r.H, r.Hkv, r.D, 0, 0);
   for (const float x : z)
-    if (x != 0)
-      fail_case(code_of<float>(r, false, "cpu::xsa_forward(z, y, v, "),
-                "y = v, so c should be exactly 1 and z exactly 0");
+    if (x != 0) fail_case("y = v, so c should be exactly 1 and z exactly 0");
 }
 
 void groups(Random& random) {

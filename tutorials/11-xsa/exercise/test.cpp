@@ -38,15 +38,14 @@ struct Got {
   Numbers z, dy, dv, dgate;
 };
 
-void compare(const Given& g, const std::string& call, const char* what, const Tensor& got,
-             const Numbers& wanted, const Shape& shape) {
-  if (!got.defined()) fail_case(code_of(g, call), std::string(what) + " is undefined");
+void compare(const char* what, const Tensor& got, const Numbers& wanted, const Shape& shape) {
+  if (!got.defined()) fail_case(std::string(what) + " is undefined");
   std::ostringstream sizes;
   sizes << what << " has shape " << got.shape() << ", not " << shape;
-  if (got.shape() != shape) fail_case(code_of(g, call), sizes.str());
+  if (got.shape() != shape) fail_case(sizes.str());
   if (!same(got.to_vector(), wanted))
-    fail_case(code_of(g, call), std::string(what) + " is " + braces(got.to_vector()) + "\n" + what +
-                                    " should be " + braces(wanted));
+    fail_case(std::string(what) + " is " + braces(got.to_vector()) + "\n" + what + " should be " +
+              braces(wanted));
 }
 
 enum Part { kZ = 1, kDy = 2, kDv = 4, kDgate = 8 };
@@ -57,17 +56,18 @@ void check(const Given& g, int parts) {
   const Tensor gate = g.gated ? tensor_of(r.gate, {r.H}) : Tensor();
   const Expected e = expected(r);
   const NoGradGuard no_grad;
-  if (parts & kZ)
-    compare(g, "plain::xsa(y, v, gate, options)", "z", plain::xsa(y, v, gate, g.options), e.z,
-            heads);
+  if (parts & kZ) {
+    calling(code_of(g, "plain::xsa(y, v, gate, options)"));
+    compare("z", plain::xsa(y, v, gate, g.options), e.z, heads);
+  }
   if (!(parts & (kDy | kDv | kDgate))) return;
-  const std::string call = "plain::xsa_backward(dz, y, v, gate, options)";
+  calling(code_of(g, "plain::xsa_backward(dz, y, v, gate, options)"));
   const TensorList dx = plain::xsa_backward(dz, y, v, gate, g.options);
-  if (dx.size() != 3) fail_case(code_of(g, call), "it has to return three tensors");
-  if (parts & kDy) compare(g, call, "dy", dx[0], e.dy, heads);
-  if (parts & kDv) compare(g, call, "dv", dx[1], e.dv, shared);
-  if (parts & kDgate) compare(g, call, "dgate", dx[2], e.dgate, {r.H});
-  if (!g.gated && dx[2].defined()) fail_case(code_of(g, call), "dgate has to be Tensor()");
+  if (dx.size() != 3) fail_case("it has to return three tensors");
+  if (parts & kDy) compare("dy", dx[0], e.dy, heads);
+  if (parts & kDv) compare("dv", dx[1], e.dv, shared);
+  if (parts & kDgate) compare("dgate", dx[2], e.dgate, {r.H});
+  if (!g.gated && dx[2].defined()) fail_case("dgate has to be Tensor()");
 }
 
 Rows some_rows(Random& random, int64_t H, int64_t Hkv) {
