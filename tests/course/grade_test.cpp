@@ -124,6 +124,28 @@ TEST_CASE(
   CHECK(has(printed, "  dims 7\n"));
 }
 
+TEST_CASE("what is not written yet is told so, once for all checks that wait for it") {
+  const Ended ended = run({"grade", "01-tensors", "--file", kStub});
+  INFO(ended.out);
+  CHECK(has(ended.out,
+            "  0/2  row_major: the strides of a tensor without gaps\n"
+            "  0/2  no dimensions, sizes of 1 and of 0\n"
+            "         not written yet: row_major in strides.cpp (these 2 checks)\n"
+            "  0/2  offset_of: where an element lies\n"
+            "         not written yet: offset_of in strides.cpp\n"));
+  CHECK(!has(ended.out, "exception"));
+  TemporaryFolder folder;
+  run({"grade", "01-tensors", "--file", kStub, "--gradescope", folder.file("results.json")});
+  const json results = json::parse(slurp(folder.file("results.json")));
+  CHECK(results["tests"][8]["output"] == "not written yet: row_major in strides.cpp");
+  // Other exceptions of this kind are the learner's own.
+  std::string text = slurp(kStub);
+  const std::string stubs = "offset_of is not written yet";
+  spit(folder.file("mine.cpp"), text.replace(text.find(stubs), stubs.size(), "too far"));
+  CHECK(has(run({"grade", "01-tensors", "--file", folder.file("mine.cpp")}).out,
+            "         offset_of({1, 2}, {4, 1})\n         throws an exception: too far\n"));
+}
+
 TEST_CASE("hints come one after the other, for the first check that failed") {
   run({"grade", "01-tensors", "--file", kStub});
   std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");

@@ -205,8 +205,14 @@ struct Grading {
       words >> key >> what >> name;
       std::getline(words >> std::ws, text);
       if (what == "begin") begun = name;
-      if ((what == "pass" || what == "fail") && name == begun) {
-        close_check(name, what == "pass", unescaped(text));
+      if ((what == "pass" || what == "fail" || what == "unwritten") && name == begun) {
+        CheckGrade& check = named(name);
+        check.passed = what == "pass";
+        check.text = unescaped(text);
+        if (what == "unwritten") {
+          check.unwritten = check.text;
+          check.text = "not written yet: " + check.unwritten + " in " + shown;
+        }
         left.erase(std::remove(left.begin(), left.end(), name), left.end());
         begun = "";
       }
@@ -214,7 +220,7 @@ struct Grading {
     }
     if (!left.empty()) {
       if (begun.empty()) begun = left.front();  // it ended before its first check, or between two
-      close_check(begun, false, ending(run));
+      named(begun).text = ending(run);
       left.erase(std::remove(left.begin(), left.end(), begun), left.end());
     }
     if (result.printed.empty() && run.code == 0 && !run.stop) result.printed = run.printed;
@@ -230,9 +236,9 @@ struct Grading {
     return text;
   }
 
-  void close_check(const std::string& name, bool passed, const std::string& text) {
-    for (CheckGrade& c : result.checks)
-      if (c.check.name == name) c.passed = passed, c.text = text;
+  CheckGrade& named(const std::string& name) {
+    return *std::find_if(result.checks.begin(), result.checks.end(),
+                         [&](const CheckGrade& c) { return c.check.name == name; });
   }
 
   void run() {

@@ -12,6 +12,7 @@ struct CheckGrade {
   ExerciseCheck check;
   bool passed = false;
   std::string text = {};  // what failed: code to paste and what it gives, or how the program ended
+  std::string unwritten = {};  // or: the function that the learner has not written yet
 };
 
 struct Grade {

@@ -1,6 +1,7 @@
 #include "tutorials/course/results.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -52,6 +53,25 @@ std::string xml(const std::string& text) {
   return out;
 }
 
+// Checks that fail for one function that is not written yet stand together, and it is told once.
+std::string to_text(const std::vector<CheckGrade>& checks) {
+  std::ostringstream out;
+  std::set<std::string> told;
+  for (const CheckGrade& c : checks) {
+    if (!c.unwritten.empty() && !told.insert(c.unwritten).second) continue;
+    int together = 0;
+    for (const CheckGrade& other : checks) {
+      if (&other != &c && (c.unwritten.empty() || other.unwritten != c.unwritten)) continue;
+      out << "  " << (other.passed ? other.check.points : 0) << "/" << other.check.points << "  "
+          << other.check.says << "\n";
+      ++together;
+    }
+    const std::string all = " (these " + std::to_string(together) + " checks)";
+    if (!c.passed) out << indented(c.text + (together > 1 ? all : ""), 9);
+  }
+  return out.str();
+}
+
 std::string reason(const Grade& grade) {
   std::string text = grade.refused;
   for (const std::string& fault : grade.faults) text += "\n" + fault;
@@ -73,12 +93,7 @@ std::string to_text(const Exercise& exercise, const Grade& grade) {
     for (const std::string& fault : grade.faults) out << "  " << fault << "\n";
     out << "\n";
   } else {
-    for (const CheckGrade& c : grade.checks) {
-      out << "  " << (c.passed ? c.check.points : 0) << "/" << c.check.points << "  "
-          << c.check.says << "\n";
-      if (!c.passed) out << indented(c.text, 9);
-    }
-    out << "\n";
+    out << to_text(grade.checks) << "\n";
     if (!grade.printed.empty())
       out << "Your file printed:\n" << indented(tail(grade.printed, 10), 2) << "\n";
   }
