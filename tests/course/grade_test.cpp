@@ -153,12 +153,43 @@ TEST_CASE("hints come one after the other, for the first check that failed") {
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 2 of 3 for row_major:\n"));
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 3 of 3 for row_major:\n"));
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "No more hints for row_major."));
+  CHECK(has(run({"grade", "--hint", "01-tensors"}).out, "No more hints for row_major."));
   TemporaryFolder folder;
   spit(folder.file("mine.cpp"), mistaken());
   run({"grade", "01-tensors", "--file", folder.file("mine.cpp")});
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 2 for offset_of:\n"));
   spit(course::read_exercise("01-tensors").folder + "/hints.json", "damaged");
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
+}
+
+TEST_CASE("hints can be asked for by check, and read again") {
+  std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
+  CHECK(has(run({"grade", "01-tensors", "--hints"}).out, "No hint was given yet. The first: "));
+  const std::string late = run({"grade", "01-tensors", "--hint", "must_copy"}).out,
+                    first = run({"grade", "01-tensors", "--hint"}).out,
+                    second = run({"grade", "01-tensors", "--hint", "row_major"}).out;
+  CHECK(late.rfind("Hint 1 of 2 for must_copy:\n", 0) == 0);
+  CHECK(second.rfind("Hint 2 of 3 for row_major:\n", 0) == 0);
+  for (int time = 0; time < 2; ++time)
+    CHECK(run({"grade", "01-tensors", "--hints"}).out == first + second + late);
+  const Ended ended = run({"grade", "01-tensors", "--hint", "row"});
+  CHECK(ended.code == 1);
+  CHECK(ended.err ==
+        "pellucid: grade: 01-tensors has no check \"row\"; there are: row_major, offset_of, "
+        "broadcast_shape, broadcast_refuses, expanded_strides, expanded_refuses, view_strides, "
+        "must_copy, corners\n");
+}
+
+TEST_CASE("lines that tell a command keep --student-build") {
+  RunOptions options;
+  options.environment = {{"PELLUCID_COMMAND", "./pellucid"}};
+  std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
+  CHECK(has(run({"grade", "01-tensors", "--student-build", "--file", kStub}, options).out,
+            "A hint: ./pellucid grade 01-tensors --student-build --hint\n"));
+  CHECK(has(run({"grade", "01-tensors", "--file", kStub}, options).out,
+            "A hint: ./pellucid grade 01-tensors --hint\n"));
+  CHECK(has(run({"grade", "01-tensors", "--student-build", "--hints"}, options).out,
+            "The first: ./pellucid grade 01-tensors --student-build --hint\n"));
 }
 
 TEST_CASE("--watch grades again when the file is saved, and ends by Ctrl-C with 130") {

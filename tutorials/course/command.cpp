@@ -26,9 +26,11 @@ namespace {
 
 volatile std::sig_atomic_t stopped = 0;
 
-std::string command(const std::string& arguments) {
+// The command line that grades this exercise in the same build, with other options.
+std::string command(const GradeArguments& a, const std::string& options) {
   const char* program = std::getenv("PELLUCID_COMMAND");
-  return std::string(program ? program : "./pellucid") + " grade " + arguments;
+  return std::string(program ? program : "./pellucid") + " grade " + a.exercise +
+         (a.student_build ? " --student-build" : "") + options;
 }
 
 // What `--hint` has to remember between two calls: the first check that failed, and how many hints
@@ -72,28 +74,55 @@ int grade_once(const Exercise& exercise, const GradeArguments& a) {
                                    [](const CheckGrade& c) { return !c.passed; });
   progress.failed = failed == result.checks.end() ? "" : failed->check.name;
   progress.save();
-  if (failed != result.checks.end()) say("A hint: " + command(exercise.name + " --hint") + "\n");
+  if (failed != result.checks.end()) say("A hint: " + command(a, " --hint") + "\n");
   return result.points();
 }
 
-int show_hint(const Exercise& exercise) {
+// The hints of one check; none is a list too.
+const std::vector<std::string>& hints_of(const Exercise& exercise, const std::string& check) {
+  static const std::vector<std::string> none;
+  const auto found = exercise.hints.find(check);
+  return found == exercise.hints.end() ? none : found->second;
+}
+
+std::string hint_text(const Exercise& exercise, const std::string& check, std::size_t number) {
+  const std::vector<std::string>& hints = hints_of(exercise, check);
+  return "Hint " + std::to_string(number + 1) + " of " + std::to_string(hints.size()) + " for " +
+         check + ":\n" + hints[number] + "\n";
+}
+
+int show_next_hint(const Exercise& exercise, const GradeArguments& a) {
   Progress progress(exercise);
-  if (progress.failed.empty()) {
+  const std::string check = a.check.empty() ? progress.failed : a.check;
+  std::string names;
+  bool known = false;
+  for (const ExerciseCheck& c : exercise.checks) {
+    names += (names.empty() ? "" : ", ") + c.name;
+    known |= c.name == check;
+  }
+  if (check.empty()) {
     say("All checks passed the last time: there is nothing left to hint at.\n");
-    return 0;
+  } else if (!known) {
+    throw std::runtime_error("grade: " + exercise.name + " has no check \"" + check +
+                             "\"; there are: " + names);
+  } else if (std::size_t& shown = progress.shown[check]; shown < hints_of(exercise, check).size()) {
+    say(hint_text(exercise, check, shown++));
+    progress.save();
+  } else {
+    say("No more hints for " + check + ". To see them again: " + command(a, " --hints") +
+        "\nThe library's own solution is " + exercise.replaces + ".\n");
   }
-  const auto found = exercise.hints.find(progress.failed);
-  const std::size_t all = found == exercise.hints.end() ? 0 : found->second.size();
-  std::size_t& shown = progress.shown[progress.failed];
-  if (shown >= all) {
-    say("No more hints for " + progress.failed + ". The library's own solution is " +
-        exercise.replaces + ".\nTo see its hints again: rm " + progress.path + "\n");
-    return 0;
-  }
-  say("Hint " + std::to_string(shown + 1) + " of " + std::to_string(all) + " for " +
-      progress.failed + ":\n" + found->second[shown] + "\n");
-  ++shown;
-  progress.save();
+  return 0;
+}
+
+int show_given_hints(const Exercise& exercise, const GradeArguments& a) {
+  Progress progress(exercise);
+  std::string text;
+  for (const ExerciseCheck& c : exercise.checks)
+    for (std::size_t i = 0; i < hints_of(exercise, c.name).size() && i < progress.shown[c.name];
+         ++i)
+      text += hint_text(exercise, c.name, i);
+  say(text.empty() ? "No hint was given yet. The first: " + command(a, " --hint") + "\n" : text);
   return 0;
 }
 
@@ -137,7 +166,8 @@ int grade_command(const GradeArguments& a) {
     return 0;
   }
   const Exercise exercise = read_exercise(a.exercise);
-  if (a.hint) return show_hint(exercise);
+  if (a.hint) return show_next_hint(exercise, a);
+  if (a.hints) return show_given_hints(exercise, a);
   if (a.kill_table) {
     const KillTable table = kill_table(exercise, say);
     return table.escaped == 0 ? 0 : 1;

@@ -11,7 +11,9 @@ struct GradeArguments {
   uint64_t seed = 1;
   std::string junit, gradescope;  // files to write
   bool student_build = false;     // only the start script asks
-  bool watch = false, hint = false, require_full = false, kill_table = false;
+  bool watch = false, require_full = false, kill_table = false;
+  bool hint = false, hints = false;  // the next one; those given so far
+  std::string check;                 // whose hint; "": of the first check that failed
 };
 
 // Returns the exit code: 0 when the grading came to its end, whatever the score; 1 below full

@@ -10,7 +10,11 @@ void add_grade(CLI::App& app, GradeArguments& a, demos::Command& run) {
       ->option_text("NAME")
       ->check(demos::not_empty());
   auto* watch = c->add_flag("--watch", a.watch, "Grade again each time the file is saved");
-  auto* hint = c->add_flag("--hint", a.hint, "The next hint for the first check that failed");
+  auto* hint =
+      c->add_option("--hint", a.check, "The next hint for CHECK (default: the first that failed)")
+          ->option_text("[CHECK]")
+          ->expected(0, 1);
+  auto* hints = c->add_flag("--hints", a.hints, "The hints given so far, once more");
   auto* file = path(c, "--file", a.file, "FILE", "Grade this file (default: the exercise's own)");
   auto* seed = demos::seed_option(c, a.seed, "Seed of the random cases");
   auto* junit = path(c, "--junit", a.junit, "FILE", "Write the results as JUnit XML");
@@ -22,12 +26,18 @@ void add_grade(CLI::App& app, GradeArguments& a, demos::Command& run) {
   c->add_flag("--student-build", a.student_build,
               "Build only what grading needs (read by the start script)");
   for (CLI::Option* once : {file, seed, junit, gradescope, full, table, watch})
-    hint->excludes(once);
+    hint->excludes(once), hints->excludes(once);
+  hint->excludes(hints);
   for (CLI::Option* once : {file, seed, junit, gradescope, full, watch}) table->excludes(once);
   full->excludes(watch);
-  for (CLI::Option* one : {watch, hint, file, seed, junit, gradescope, full, table})
+  for (CLI::Option* one : {watch, hints, file, seed, junit, gradescope, full, table})
     one->needs(c->get_option("exercise"));
-  c->callback([&a, &run] { run = [&a] { return grade_command(a); }; });
+  c->callback([&a, &run, hint] {
+    a.hint = hint->count() > 0;
+    if (a.hint && a.exercise.empty()) std::swap(a.exercise, a.check);  // --hint NAME
+    if (a.hint && a.exercise.empty()) throw CLI::RequiresError("--hint", "exercise");
+    run = [&a] { return grade_command(a); };
+  });
 }
 
 }  // namespace pellucid::course
