@@ -232,6 +232,24 @@ TEST_CASE("wrong input: one line, and the exit code") {
           "/no/folder/x.xml");
 }
 
+TEST_CASE(
+    "a name as the shell completes it is taken, and a near one is answered by the right one") {
+  std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
+  for (const std::string name : {"01-tensors/", "tutorials/01-tensors", "./tutorials/01-tensors//"})
+    CHECK(run({"grade", name, "--hints"}).out.ends_with(" grade 01-tensors --hint\n"));
+  const std::pair<std::string, std::string> near[] = {{"tensors", "01-tensors"},
+                                                      {"01", "01-tensors"},
+                                                      {"01-tensor", "01-tensors"},
+                                                      {"xsa", "11-xsa"},
+                                                      {"11-xsa-krenel", "11-xsa-kernel"}};
+  for (const auto& [name, meant] : near) {
+    const Ended ended = run({"grade", name});
+    CHECK(ended.code == 1);
+    CHECK(ended.err ==
+          "pellucid: grade: no exercise \"" + name + "\"; did you mean " + meant + "?\n");
+  }
+}
+
 TEST_CASE("a missing tool: what to install") {
   TemporaryFolder folder;
   const Ended ended =

@@ -337,6 +337,11 @@ TEST_CASE("grade builds the exercise, and with --student-build nothing beside it
   ended = machine.start({"grade", "--student-build", "01-tensors"});
   CHECK(machine.log().ends_with("\nninja pellucid_grader exercise_01_tensors_library\n"));
   CHECK(has(ended.out, "<grade>\n<--student-build>\n<01-tensors>\n"));
+  fs::create_directories(machine.root + "/tutorials/11-xsa/exercise-kernel");
+  for (const std::string name : {"11-xsa-kernel", "./tutorials/11-xsa-kernel//"}) {
+    machine.start({"grade", name});
+    CHECK(machine.log().ends_with("\nninja pellucid_program exercise_11_xsa_kernel_library\n"));
+  }
   // Without a name of an exercise there is only the program to build.
   machine.start({"grade", ""});
   CHECK(machine.log().ends_with("\nninja pellucid_program\n"));

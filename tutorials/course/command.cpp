@@ -27,9 +27,9 @@ namespace {
 volatile std::sig_atomic_t stopped = 0;
 
 // The command line that grades this exercise in the same build, with other options.
-std::string command(const GradeArguments& a, const std::string& options) {
+std::string command(const Exercise& exercise, const GradeArguments& a, const std::string& options) {
   const char* program = std::getenv("PELLUCID_COMMAND");
-  return std::string(program ? program : "./pellucid") + " grade " + a.exercise +
+  return std::string(program ? program : "./pellucid") + " grade " + exercise.name +
          (a.student_build ? " --student-build" : "") + options;
 }
 
@@ -74,7 +74,7 @@ int grade_once(const Exercise& exercise, const GradeArguments& a) {
                                    [](const CheckGrade& c) { return !c.passed; });
   progress.failed = failed == result.checks.end() ? "" : failed->check.name;
   progress.save();
-  if (failed != result.checks.end()) say("A hint: " + command(a, " --hint") + "\n");
+  if (failed != result.checks.end()) say("A hint: " + command(exercise, a, " --hint") + "\n");
   return result.points();
 }
 
@@ -109,7 +109,7 @@ int show_next_hint(const Exercise& exercise, const GradeArguments& a) {
     say(hint_text(exercise, check, shown++));
     progress.save();
   } else {
-    say("No more hints for " + check + ". To see them again: " + command(a, " --hints") +
+    say("No more hints for " + check + ". To see them again: " + command(exercise, a, " --hints") +
         "\nThe library's own solution is " + exercise.replaces + ".\n");
   }
   return 0;
@@ -122,7 +122,8 @@ int show_given_hints(const Exercise& exercise, const GradeArguments& a) {
     for (std::size_t i = 0; i < hints_of(exercise, c.name).size() && i < progress.shown[c.name];
          ++i)
       text += hint_text(exercise, c.name, i);
-  say(text.empty() ? "No hint was given yet. The first: " + command(a, " --hint") + "\n" : text);
+  say(text.empty() ? "No hint was given yet. The first: " + command(exercise, a, " --hint") + "\n"
+                   : text);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tensor/files.h"
+#include "tutorials/demos/command_line.h"
 
 namespace pellucid::course {
 
@@ -74,15 +75,39 @@ static void read_manifest(Exercise& e, const json& j) {
   e.inlines = j.at("inlines").get<std::vector<std::string>>();
 }
 
-Exercise read_exercise(const std::string& name) {
+static std::string without_folders(std::string name) {
+  for (const std::string before : {"./", "tutorials/"})
+    if (name.rfind(before, 0) == 0) name.erase(0, before.size());
+  while (name.ends_with('/')) name.pop_back();
+  return name;
+}
+
+// The name that `text` is probably meant for, or "".
+static std::string nearest(const std::string& text, const std::vector<std::string>& names) {
+  constexpr double kFar = 0.3;  // of the letters
+  std::string found;
+  double least = 1;
+  for (const std::string& name : names) {
+    const double d = demos::spelling_distance(text, name);
+    const bool part = text.size() > 1 && name.find(text) != std::string::npos;
+    if ((part || d <= kFar) && d < least) found = name, least = d;
+  }
+  return found;
+}
+
+Exercise read_exercise(const std::string& text) {
+  const std::string name = without_folders(text);
   const std::vector<std::string> names = exercise_names();
   if (names.empty())
     throw std::runtime_error("grade: no exercises in " + source_folder() +
                              "/tutorials: grade needs the folder that this program was built from");
   if (std::find(names.begin(), names.end(), name) == names.end()) {
+    const std::string meant = nearest(name, names);
+    if (!meant.empty())
+      throw std::runtime_error("grade: no exercise \"" + text + "\"; did you mean " + meant + "?");
     std::string list;
     for (const std::string& known : names) list += (list.empty() ? "" : ", ") + known;
-    throw std::runtime_error("grade: no exercise \"" + name + "\"; there are: " + list);
+    throw std::runtime_error("grade: no exercise \"" + text + "\"; there are: " + list);
   }
   Exercise e;
   e.name = name;

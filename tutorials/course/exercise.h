@@ -36,7 +36,8 @@ struct Exercise {
 };
 
 std::vector<std::string> exercise_names();
-// Refuses a name that is none of these.
+// Takes a name also as the shell completes it, "tutorials/01-tensors/", and refuses one that is
+// none of these, with the nearest.
 Exercise read_exercise(const std::string& name);
 
 // "/.../pellucid_tensor.dir/tensor/strides.cpp.o" is made of "tensor/strides.cpp".

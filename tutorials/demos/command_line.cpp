@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 
 #include "tensor/files.h"
 
@@ -72,6 +73,20 @@ CLI::Option* paths(CLI::App* c, const char* name, std::vector<std::string>& valu
 CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text) {
   return option(c, "--seed", seed, "N", text)
       ->transform(whole(0, std::numeric_limits<uint64_t>::max()));
+}
+
+double spelling_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t k = 0; k < b.size(); ++k) {
+      const std::size_t change = diagonal + (a[i] != b[k]);
+      diagonal = row[k + 1];
+      row[k + 1] = std::min({change, diagonal + 1, row[k] + 1});
+    }
+  }
+  return static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
 }
 
 int wrong(const std::string& what, const std::vector<std::string>& help) {

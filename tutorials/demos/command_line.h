@@ -44,6 +44,9 @@ CLI::Option* paths(CLI::App* c, const char* name, std::vector<std::string>& valu
                    const char* shape, const std::string& text);
 CLI::Option* seed_option(CLI::App* c, uint64_t& seed, const char* text);
 
+// The least number of letters to insert, drop or change, as a share of the longer word.
+double spelling_distance(const std::string& a, const std::string& b);
+
 // Parses the line; returns -1 to go on, or an exit code: 0 after --help, 2 for a wrong line, which
 // one line on stderr tells, with where help is.
 int parse(CLI::App& app, int argc, char** argv);

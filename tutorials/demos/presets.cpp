@@ -1,10 +1,10 @@
 #include "tutorials/demos/presets.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/check.h"
 #include "tensor/files.h"
+#include "tutorials/demos/command_line.h"
 
 namespace pellucid::demos {
 namespace {
@@ -30,24 +30,9 @@ Preset parse(const std::string& name, const std::string& text) {
   return preset;
 }
 
-// The least number of letters to insert, drop or change, as a share of the longer word.
-double distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t k = 0; k < b.size(); ++k) {
-      const std::size_t change = diagonal + (a[i] != b[k]);
-      diagonal = row[k + 1];
-      row[k + 1] = std::min({change, diagonal + 1, row[k] + 1});
-    }
-  }
-  return static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
-}
-
 std::string nearest(const std::string& key, std::vector<std::string> names) {
   std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) {
-    return distance(key, a) < distance(key, b);
+    return spelling_distance(key, a) < spelling_distance(key, b);
   });
   return names[0] + ", " + names[1] + ", " + names[2];
 }
