@@ -35,6 +35,12 @@ double cpu_seconds_of_children() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr rlim_t kCpuLimit = 0;  // only the clock's
+#else
+constexpr rlim_t kCpuLimit = 120;  // twice what a lesson may take
+#endif
+
 struct Block {
   std::string language, caption, text;
 };
@@ -216,10 +222,15 @@ TEST_CASE("the links and formulas of a lesson resolve") {
 TEST_CASE("a lesson's main.cpp prints, in order, what the lesson quotes, and draws its figures") {
   for (const Lesson& lesson : lessons()) {
     INFO(lesson.name);
-    TemporaryFolder folder;
+    TemporaryFolder folder, elsewhere;
+    const std::string program = folder.file("program"), figures_folder = program + "_figures";
+    fs::create_symlink(PELLUCID_LESSONS "/" + program_of(lesson), program);
     const double before = cpu_seconds_of_children();
-    const Ended ended =
-        run({folder.path.string()}, {.program = PELLUCID_LESSONS "/" + program_of(lesson)});
+    const Ended ended = run({}, {.program = program,
+                                 .folder = elsewhere.path.string(),
+                                 .cpu_seconds = kCpuLimit,
+                                 .seconds = 900});
+    INFO("ended with " << ended.code << ", 137 and 142 at a limit of time\n" << ended.err);
     const double seconds = cpu_seconds_of_children() - before;
     CHECK(ended.code == 0);
     std::cout << "FIGURE | lesson " << lesson.name << ", CPU seconds of main.cpp | " << seconds
@@ -254,12 +265,26 @@ TEST_CASE("a lesson's main.cpp prints, in order, what the lesson quotes, and dra
       const std::string name = entry.path().filename().string();
       INFO(name);
       ++figures;
-      CHECK(slurp(entry.path().string()) == slurp(folder.file(name)));
+      CHECK(slurp(entry.path().string()) == slurp(figures_folder + "/" + name));
       CHECK(lesson.page.find("](" + name + ")") != std::string::npos);
     }
     CHECK(figures >= 1);
-    CHECK(snapshot(folder.path).size() == static_cast<std::size_t>(figures));
+    CHECK(snapshot(figures_folder).size() == static_cast<std::size_t>(figures));
+    CHECK(snapshot(elsewhere.path).empty());
   }
+}
+
+TEST_CASE("a lesson's figures go into the folder that is the argument of main.cpp") {
+  TemporaryFolder folder;
+  run({folder.path.string()}, {.program = PELLUCID_LESSONS "/lesson_01_tensors", .seconds = 900});
+  CHECK(fs::exists(folder.file("storage.svg")));
+}
+
+TEST_CASE("a program that does not end is ended by its limits") {
+  const std::string shell = "/bin/sh";
+  CHECK(run({"-c", "while :; do :; done"}, {.program = shell, .cpu_seconds = 1}).code ==
+        128 + SIGKILL);
+  CHECK(run({"-c", "exec sleep 1000"}, {.program = shell, .seconds = 1}).code == 128 + SIGALRM);
 }
 
 TEST_CASE("the commands of a lesson run") {

@@ -29,6 +29,8 @@ struct RunOptions {
   bool as_nobody = false;   // as a user without rights, where we are root
   rlim_t file_limit = 0;    // bytes that a file may have
   rlim_t memory_limit = 0;  // bytes that the program may have
+  rlim_t cpu_seconds = 0;   // that it may take
+  unsigned seconds = 0;     // and by the clock
 };
 
 // A program that runs; killed and waited for if nobody does.
@@ -73,11 +75,13 @@ class Process {
     if (!options.folder.empty() && chdir(options.folder.c_str()) != 0) _exit(126);
     for (const auto& [name, value] : options.environment)
       value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1);
-    for (const auto& [resource, most] : {std::pair{RLIMIT_FSIZE, options.file_limit},
-                                         std::pair{RLIMIT_AS, options.memory_limit}}) {
+    for (const auto& [resource, most] :
+         {std::pair{RLIMIT_FSIZE, options.file_limit}, std::pair{RLIMIT_AS, options.memory_limit},
+          std::pair{RLIMIT_CPU, options.cpu_seconds}}) {
       const rlimit limit{most, most};
       if (most > 0 && setrlimit(resource, &limit) != 0) _exit(126);
     }
+    alarm(options.seconds);  // SIGALRM ends it; exec keeps the clock running
     constexpr unsigned kNobody = 65534;
     if (options.as_nobody && geteuid() == 0 &&
         (setgroups(0, nullptr) != 0 || setgid(kNobody) != 0 || setuid(kNobody) != 0))

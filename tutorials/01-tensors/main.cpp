@@ -1,6 +1,6 @@
 // Lesson 01: storage, shape, stride, views, broadcasting, and why a reshape sometimes copies.
 // Prints what README.md quotes, and writes its three figures into the folder that is its argument
-// (default: lesson_01_tensors, here).
+// (default: beside the program).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -338,7 +338,7 @@ void reshape_figure(const std::string& folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string folder = argc > 1 ? argv[1] : "lesson_01_tensors";
+  const std::string folder = argc > 1 ? argv[1] : argv[0] + std::string("_figures");
   std::filesystem::create_directories(folder);
   the_problem();
   the_idea();

@@ -1,7 +1,7 @@
 // Lesson 11: Exclusive Self Attention. Measures the similarity bias on a model that it trains,
 // derives XSA's backward pass and checks every step, shows what known mistakes do, and times four
 // ways to compute it. Prints what README.md quotes, and writes the figures into the folder that is
-// its argument (default: lesson_11_xsa, here).
+// its argument (default: beside the program).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -21,7 +21,7 @@ using namespace pellucid::lesson;
 
 namespace {
 
-std::filesystem::path figures = "lesson_11_xsa";
+std::filesystem::path figures;
 
 double largest(const Tensor& x) { return amax(abs(x)).item(); }
 double distance(const Tensor& a, const Tensor& b) { return largest(a - b); }
@@ -262,7 +262,7 @@ void make_it_fast() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 1) figures = argv[1];
+  figures = argc > 1 ? argv[1] : argv[0] + std::string("_figures");
   std::filesystem::create_directories(figures);
   the_problem();
   draw_the_idea();
