@@ -192,6 +192,25 @@ TEST_CASE("lines that tell a command keep --student-build") {
             "The first: ./pellucid grade 01-tensors --student-build --hint\n"));
 }
 
+TEST_CASE("help: the learner's options, then those for teachers, the loop, the exit codes") {
+  const std::string help = run({"grade", "--help"}).out;
+  INFO(help);
+  CHECK(!has(help, "Excludes"));
+  CHECK(!has(help, "Needs"));
+  const std::size_t teachers = help.find("\nFor teachers:\n");
+  REQUIRE(teachers != std::string::npos);
+  for (const char* option :
+       {"\n  --watch ", "\n  --hint [CHECK] ", "\n  --hints ", "\n  --seed N "})
+    CHECK(help.find(option) < teachers);
+  for (const char* option :
+       {"\n  --junit ", "\n  --gradescope ", "\n  --require-full ", "\n  --kill-table "}) {
+    CHECK(help.find(option) > teachers);
+    CHECK(has(help, option));
+  }
+  CHECK(has(help, "\n  grade 01-tensors --watch "));
+  CHECK(has(help, "\nExit codes: 0 when "));
+}
+
 TEST_CASE("--watch grades again when the file is saved, and ends by Ctrl-C with 130") {
   TemporaryFolder folder;
   const std::string file = folder.file("mine.cpp");
