@@ -64,6 +64,10 @@ TEST_CASE("a grading tells points, the first failing case as code, and writes bo
   CHECK(results["tests"][1]["score"] == 0);
   CHECK(results["tests"][1]["max_score"] == 2);
   CHECK(has(results["tests"][1]["output"], "yours gives 8"));
+  const std::string summary = results["output"];
+  CHECK(has(summary, "\n  2/2  row_major: the strides of a tensor without gaps\n"));
+  CHECK(has(summary, "\n  0/2  offset_of: where an element lies\n"));
+  CHECK(summary.ends_with("\n18/20 points, --seed 1\n"));
   const std::string junit = slurp(folder.file("junit.xml"));
   CHECK(has(junit, "<testsuite name=\"01-tensors\" tests=\"9\" failures=\"1\" errors=\"0\">"));
   CHECK(has(junit, "<testcase classname=\"01-tensors\" name=\"row_major\"/>"));
@@ -71,8 +75,13 @@ TEST_CASE("a grading tells points, the first failing case as code, and writes bo
             "<failure message=\"2 points: offset_of: where an element lies\">offset_of({1, 2}, {4, "
             "1})&#10;is 6"));
 
+  CHECK(has(junit, "<property name=\"--seed\" value=\"1\"/>"));
+  CHECK(has(ended.out, file + " --seed 1\n"));
+
   CHECK(run({"grade", "01-tensors", "--file", file, "--require-full"}).code == 1);
-  CHECK(run({"grade", "01-tensors", "--file", kLibrary, "--require-full"}).code == 0);
+  const Ended full = run({"grade", "01-tensors", "--file", kLibrary, "--require-full"});
+  CHECK(full.code == 0);
+  CHECK(full.out.ends_with("\n20/20 points\n"));  // there is nothing more to do
 }
 
 TEST_CASE("a compile error names the learner's file and line, and a refusal says what to do") {
@@ -92,6 +101,10 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
        "}\n}\n");
   ended = run({"grade", "01-tensors", "--file", file});
   CHECK(has(ended.out, "mine.cpp is refused:\n"));
+  run({"grade", "01-tensors", "--file", file, "--gradescope", folder.file("results.json")});
+  const std::string summary = json::parse(slurp(folder.file("results.json")))["output"];
+  CHECK(has(summary, "\nNothing was run: mine.cpp is refused\n"));
+  CHECK(has(summary, "\nmissing row_major(Shape const&); you define row_major(Shape)\n"));
   CHECK(has(ended.out, "missing row_major(Shape const&); you define row_major(Shape)\n"));
 }
 
@@ -283,15 +296,16 @@ TEST_CASE("results files are well-formed whatever a program printed") {
   using namespace pellucid::course;
   Exercise exercise;
   exercise.name = "a&b";
-  exercise.checks = {{"c", "says \"<so>\"", 3}};
+  exercise.checks = {{"c", "says \"<so>\"", 3}, {"d", "the last", 1}};
   Grade result;
   result.file = "f.cpp";
   std::string bytes;
   for (int c = 1; c < 256; ++c) bytes += static_cast<char>(c);
-  result.checks = {{exercise.checks[0], false, bytes}};
+  result.checks = {{exercise.checks[0], false, bytes}, {exercise.checks[1]}};
   const std::string xml = to_junit(exercise, result);
   for (char c : xml) CHECK((c == '\n' || (c >= ' ' && c <= '~')));
   CHECK(has(xml, "3 points: says &quot;&lt;so&gt;&quot;"));
+  CHECK(has(xml, "message=\"1 point: the last\""));
   CHECK(!has(xml, "a&b"));
   const json parsed = json::parse(to_gradescope(exercise, result));
   CHECK(parsed["tests"][0]["max_score"] == 3);

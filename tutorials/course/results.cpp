@@ -53,6 +53,12 @@ std::string xml(const std::string& text) {
   return out;
 }
 
+// Its points, and what it is.
+std::string line_of(const CheckGrade& c) {
+  return "  " + std::to_string(c.passed ? c.check.points : 0) + "/" +
+         std::to_string(c.check.points) + "  " + c.check.says + "\n";
+}
+
 // Checks that fail for one function that is not written yet stand together, and it is told once.
 std::string to_text(const std::vector<CheckGrade>& checks) {
   std::ostringstream out;
@@ -62,8 +68,7 @@ std::string to_text(const std::vector<CheckGrade>& checks) {
     int together = 0;
     for (const CheckGrade& other : checks) {
       if (&other != &c && (c.unwritten.empty() || other.unwritten != c.unwritten)) continue;
-      out << "  " << (other.passed ? other.check.points : 0) << "/" << other.check.points << "  "
-          << other.check.says << "\n";
+      out << line_of(other);
       ++together;
     }
     const std::string all = " (these " + std::to_string(together) + " checks)";
@@ -83,7 +88,7 @@ std::string reason(const Grade& grade) {
 std::string to_text(const Exercise& exercise, const Grade& grade) {
   std::ostringstream out;
   out << exercise.name << ": " << exercise.title << "\n"
-      << grade.file << ", seed " << grade.seed << "\n\n";
+      << grade.file << " --seed " << grade.seed << "\n\n";
   if (!grade.warnings.empty())
     out << "The compiler warns (it costs no points):\n"
         << indented(tail(grade.warnings, 20), 2) << "\n";
@@ -107,7 +112,8 @@ std::string to_junit(const Exercise& exercise, const Grade& grade) {
   std::ostringstream out;
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\""
       << xml(exercise.name) << "\" tests=\"" << grade.checks.size() << "\" failures=\"" << failures
-      << "\" errors=\"0\">\n";
+      << "\" errors=\"0\">\n    <properties><property name=\"--seed\" value=\"" << grade.seed
+      << "\"/></properties>\n";
   for (const CheckGrade& c : grade.checks) {
     out << "    <testcase classname=\"" << xml(exercise.name) << "\" name=\"" << xml(c.check.name)
         << "\"";
@@ -116,11 +122,23 @@ std::string to_junit(const Exercise& exercise, const Grade& grade) {
       continue;
     }
     const std::string text = grade.refused.empty() ? c.text : reason(grade);
-    out << ">\n      <failure message=\"" << c.check.points << " points: " << xml(c.check.says)
-        << "\">" << xml(text) << "</failure>\n    </testcase>\n";
+    out << ">\n      <failure message=\"" << c.check.points
+        << (c.check.points == 1 ? " point: " : " points: ") << xml(c.check.says) << "\">"
+        << xml(text) << "</failure>\n    </testcase>\n";
   }
   out << "  </testsuite>\n</testsuites>\n";
   return out.str();
+}
+
+// What a student sees above the tests: what each gave, and all together.
+static std::string summary(const Exercise& exercise, const Grade& grade) {
+  std::string text = exercise.name + ": " + exercise.title + "\n";
+  if (!grade.refused.empty())
+    text += "Nothing was run: " + grade.file.substr(grade.file.rfind('/') + 1) + " " +
+            reason(grade) + "\n";
+  for (const CheckGrade& c : grade.checks) text += line_of(c);
+  return text + std::to_string(grade.points()) + "/" + std::to_string(exercise.points()) +
+         " points, --seed " + std::to_string(grade.seed) + "\n";
 }
 
 std::string to_gradescope(const Exercise& exercise, const Grade& grade) {
@@ -136,7 +154,7 @@ std::string to_gradescope(const Exercise& exercise, const Grade& grade) {
                                                         : reason(grade)},
                      {"visibility", "visible"}});
   const json all = {{"score", grade.points()},
-                    {"output", exercise.name + ": " + exercise.title},
+                    {"output", summary(exercise, grade)},
                     {"tests", tests},
                     {"extra_data", {{"exercise", exercise.name}, {"seed", grade.seed}}}};
   return all.dump(2, ' ', true, json::error_handler_t::replace) + "\n";
