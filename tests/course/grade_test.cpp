@@ -260,6 +260,17 @@ TEST_CASE("wrong input: one line, and the exit code") {
   refused({"grade", "01-tensors", "--seed", "x"}, 2, "wanted a whole number");
   refused({"grade", "01-tensors", "--hint", "--seed", "2"}, 2, "--hint");
   refused({"grade", "--watch"}, 2, "--watch");
+  TemporaryFolder folder;
+  const std::string x = folder.file("x"), again = folder.path.string() + "/./x";
+  refused({"grade", "01-tensors", "--junit", x, "--gradescope", again}, 2,
+          "--junit and --gradescope are the same file, " + again);
+  CHECK(!std::filesystem::exists(x));
+  spit(x, "mine");
+  refused({"grade", "01-tensors", "--file", x, "--junit", x}, 2,
+          "the graded file and --junit are the same file, " + x);
+  refused({"grade", "01-tensors", "--gradescope", kStub}, 2,
+          "the graded file and --gradescope are the same file, " + kStub);
+  CHECK(slurp(x) == "mine");
   refused({"grade", "01-tensors", "--junit", "/no/folder/x.xml", "--file", kLibrary}, 1,
           "/no/folder/x.xml");
 }

@@ -16,6 +16,7 @@
 #include "tutorials/course/grader.h"
 #include "tutorials/course/kill_table.h"
 #include "tutorials/course/results.h"
+#include "tutorials/demos/command_line.h"
 
 namespace pellucid::course {
 
@@ -152,6 +153,20 @@ int watch(const Exercise& exercise, const GradeArguments& a) {
   return 128 + SIGINT;
 }
 
+// What would be overwritten: two of the files are one. "" if all are different.
+std::string clash(const Exercise& exercise, const GradeArguments& a) {
+  const std::pair<const char*, std::string> files[] = {
+      {"the graded file", a.file.empty() ? exercise.file : a.file},
+      {"--junit", a.junit},
+      {"--gradescope", a.gradescope}};
+  for (const auto& [one, path] : files)
+    for (const auto& [other, same] : files)
+      if (&path < &same && !path.empty() && !same.empty() &&
+          fs::weakly_canonical(path) == fs::weakly_canonical(same))
+        return std::string(one) + " and " + other + " are the same file, " + same;
+  return "";
+}
+
 void list_exercises() {
   for (const std::string& name : exercise_names()) {
     const Exercise e = read_exercise(name);
@@ -173,6 +188,8 @@ int grade_command(const GradeArguments& a) {
     const KillTable table = kill_table(exercise, say);
     return table.escaped == 0 ? 0 : 1;
   }
+  if (const std::string both = clash(exercise, a); !both.empty())
+    return demos::wrong(both, {"grade", "--help"});
   for (const std::string& path : {a.junit, a.gradescope})
     if (!path.empty()) check_writable(path);
   if (a.watch) return watch(exercise, a);
