@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <thread>
 
 #include "demos/program.h"
+#include "error_of.h"
 #include "tutorials/course/grader.h"
 #include "tutorials/course/inspect.h"
 #include "tutorials/course/process.h"
@@ -238,6 +240,8 @@ TEST_CASE("--watch grades again when the file is saved, and ends by Ctrl-C with 
   CHECK(wait_for("Waiting for you to save mine.cpp; Ctrl-C ends this."));
   spit(file, slurp(kLibrary));
   CHECK(wait_for("20/20 points"));
+  const std::regex rule("\nWaiting [^\n]*\n\n---- \\d\\d:\\d\\d:\\d\\d -+\n\n01-tensors: ");
+  CHECK(std::regex_search(watch.output(), rule));
   std::filesystem::remove(file);  // as some editors do for a moment
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   CHECK(watch.running());
@@ -291,6 +295,15 @@ TEST_CASE(
     CHECK(ended.err ==
           "pellucid: grade: no exercise \"" + name + "\"; did you mean " + meant + "?\n");
   }
+}
+
+TEST_CASE("a learner's file that is gone: the way back") {
+  TemporaryFolder folder;
+  course::Exercise exercise;
+  exercise.file = folder.file("strides.cpp");
+  const std::string path = std::filesystem::proximate(exercise.file).string(),
+                    error = error_of([&] { course::grade(exercise, exercise.file, 1); });
+  CHECK(error == "grade: " + path + " is gone; to begin again: git checkout -- " + path);
 }
 
 TEST_CASE("a missing tool: what to install") {

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -133,6 +134,14 @@ fs::file_time_type saved_at(const std::string& file) {
   return fs::last_write_time(file, missing);
 }
 
+// Stands between two gradings.
+void say_rule() {
+  const std::time_t now = std::time(nullptr);
+  char text[100];
+  std::strftime(text, sizeof text, "---- %H:%M:%S ", std::localtime(&now));
+  say(text + std::string(70, '-') + "\n\n");
+}
+
 int watch(const Exercise& exercise, const GradeArguments& a) {
   struct sigaction action {};
   action.sa_handler = [](int) { stopped = 1; };
@@ -149,6 +158,7 @@ int watch(const Exercise& exercise, const GradeArguments& a) {
         "; Ctrl-C ends this.\n\n");
     while (!stopped && (saved_at(file) == seen || !fs::exists(file)))
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (!stopped) say_rule();
   }
   return 128 + SIGINT;
 }

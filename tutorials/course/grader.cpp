@@ -260,6 +260,11 @@ int Grade::points() const {
 
 Grade grade(const Exercise& exercise, const std::string& file, uint64_t seed) {
   check_tools();
+  if (file == exercise.file && !fs::exists(file)) {
+    const std::string path = fs::proximate(file).string();
+    throw std::runtime_error("grade: " + path + " is gone; to begin again: git checkout -- " +
+                             path);
+  }
   const std::string text = read_file(file);
   const fs::path name = fs::path(exercise.file).filename();
   Grading grading{.exercise = exercise,
