@@ -392,6 +392,27 @@ TEST_CASE("test builds what its names choose, and help builds nothing") {
   CHECK(machine.log().ends_with("\nninja all\n"));
 }
 
+TEST_CASE("help before the first build is the script's own, and builds and asks nothing") {
+  const Machine machine;
+  machine.missing("doctest-dev");
+  for (const std::vector<std::string>& line :
+       std::vector<std::vector<std::string>>{{"--help"}, {"-h"}, {"train", "--help"}}) {
+    const Ended ended = machine.start(line);
+    CHECK(ended.code == 0);
+    CHECK(ended.err == "");
+    CHECK(ended.out.rfind("Pellucid's start script", 0) == 0);
+    CHECK(has(ended.out, "\n  ./pellucid demo  "));
+    CHECK(has(ended.out, "\n\nNothing is built yet. "));
+    CHECK(!has(ended.out, "set -eu"));
+  }
+  CHECK(machine.log() == "");
+  CHECK(!fs::exists(machine.root + "/build"));
+  CHECK(machine.start({"doctor"}).code == 0);
+  CHECK(has(machine.start({"train", "--help"}).out, "<train>\n<--help>\n"));
+  fs::remove(machine.root + "/build/pellucid");
+  CHECK(has(machine.start({"grade", "--student-build", "-h"}).out, "<-h>\n"));
+}
+
 TEST_CASE("test builds everything and hands over to tests/run.sh") {
   const Machine machine;
   const Ended ended = machine.start({"test", "--all", "nn"});
