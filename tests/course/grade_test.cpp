@@ -272,8 +272,10 @@ TEST_CASE("wrong input: one line, and the exit code") {
   spit(x, "mine");
   refused({"grade", "01-tensors", "--file", x, "--junit", x}, 2,
           "the graded file and --junit are the same file, " + x);
-  refused({"grade", "01-tensors", "--gradescope", kStub}, 2,
-          "the graded file and --gradescope are the same file, " + kStub);
+  const std::string link = folder.file("link");  // a mistake would only overwrite the link
+  std::filesystem::create_symlink(kStub, link);
+  refused({"grade", "01-tensors", "--gradescope", link}, 2,
+          "the graded file and --gradescope are the same file, " + link);
   CHECK(slurp(x) == "mine");
   refused({"grade", "01-tensors", "--junit", "/no/folder/x.xml", "--file", kLibrary}, 1,
           "/no/folder/x.xml");
