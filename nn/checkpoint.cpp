@@ -15,6 +15,7 @@
 
 #include "autograd/ops.h"
 #include "tensor/files.h"
+#include "tensor/json.h"
 #include "tensor/safetensors.h"
 
 namespace pellucid::nn {
@@ -51,7 +52,7 @@ static void read_config_json(const json& j, TrainConfig& config, DataSource& dat
 }
 
 static json read_json(const std::string& path) {
-  const json parsed = json::parse(read_file(path), nullptr, false);
+  const json parsed = parse_json(read_file(path), false);
   CHECK_ARG(!parsed.is_discarded(), "is damaged: this is not JSON");
   return parsed;
 }
@@ -185,7 +186,7 @@ Checkpoint RunFolder::read_state() const {
     const auto part = [&](const char* name) {
       const auto at = saved.metadata.find(name);
       CHECK_ARG(at != saved.metadata.end(), "has no \"", name, "\" in its metadata");
-      return json::parse(at->second);
+      return parse_json(at->second);
     };
     read_config_json(part("config"), c.config, c.data);
     c.tokenizer = Tokenizer::from_json(part("tokenizer"));

@@ -3,6 +3,7 @@
 #include "nn/tokenizer_split.h"
 #include "tensor/check.h"
 #include "tensor/files.h"
+#include "tensor/json.h"
 
 namespace pellucid::nn {
 
@@ -13,8 +14,9 @@ Tokenizer Tokenizer::bytes(bool end_of_text) {
 Tokenizer Tokenizer::load(const std::string& path) {
   if (path.ends_with(".bin")) return Llama2Tokenizer::load(path);
   if (!path.ends_with(".json")) return BpeTokenizer::load_gpt2(path);
-  const nlohmann::json json = nlohmann::json::parse(read_file(path), nullptr, false);
+  const std::string text = read_file(path);
   try {
+    const nlohmann::json json = parse_json(text, false);
     CHECK_ARG(!json.is_discarded(), "this is not JSON");
     return from_json(json);
   } catch (const std::exception& error) {

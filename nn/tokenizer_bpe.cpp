@@ -6,6 +6,7 @@
 #include "nn/tokenizer_split.h"
 #include "tensor/check.h"
 #include "tensor/files.h"
+#include "tensor/json.h"
 
 namespace pellucid::nn {
 namespace {
@@ -161,7 +162,7 @@ static std::vector<BpeTokenizer::Pair> read_merges(const std::string& path) {
 static std::vector<std::string> read_encoder(const std::string& path,
                                              const std::vector<BpeTokenizer::Pair>& merges,
                                              std::vector<std::string>& special) {
-  const nlohmann::json ids = nlohmann::json::parse(read_file(path), nullptr, false);
+  const nlohmann::json ids = parse_json(read_file(path), false);
   CHECK_ARG(ids.is_object(), "wanted a JSON object of tokens and ids; download the file again");
   std::unordered_map<std::string, bool> ordinary;
   for (const std::string& token : gpt2_tokens(merges, {})) ordinary[token] = true;

@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "kernels/device.h"
 #include "tensor/files.h"
+#include "tensor/json.h"
 
 namespace pellucid {
 
@@ -60,24 +60,6 @@ struct Entry {
   Shape shape{};
   uint64_t begin = 0, end = 0;
 };
-
-// nlohmann-json keeps the last of two equal keys; which one counts is not ours to guess.
-json parse_header(const InputFile& file, const std::string& text) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > 4) file.fail("bad header: too deep");
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      file.fail("bad header: " + parsed.dump() + " stands there twice");
-    return true;
-  };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::exception& error) {
-    file.fail(std::string("bad header: ") + error.what());
-  }
-}
 
 uint64_t whole_number(const InputFile& file, const std::string& where, const json& value) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > INT64_MAX)
@@ -172,7 +154,12 @@ Tensor read_tensor(InputFile& file, const Entry& entry) {
 SafeTensors load_safetensors(const std::string& path) {
   InputFile file(path);
   const std::string header = read_header(file);
-  const json parsed = parse_header(file, header);
+  json parsed;
+  try {
+    parsed = parse_json(header, true, 4);
+  } catch (const std::exception& error) {
+    file.fail(std::string("bad header: ") + error.what());
+  }
   SafeTensors result;
   std::vector<Entry> entries;
   for (const auto& [name, value] : parsed.items()) {

@@ -59,11 +59,15 @@ struct Damaged : Desk {
     spit(folder.file("model_key.json"), R"({"model": {"n_layers": 3}, "steps": 3})");
     spit(folder.file("kind.json"), R"({"model": {}, "steps": 3, "lr": "fast"})");
     spit(folder.file("nan.json"), R"({"model": {}, "steps": 3, "lr": NaN})");
+    spit(folder.file("twice.json"), R"({"model": {}, "steps": 3, "steps": 4})");
     spit(folder.file("minus.json"), R"({"model": {}, "steps": -3})");
     spit(folder.file("gold.jsonl"), R"({"query": "a", "choices": ["b", "c"], "gold": 2})");
     spit(folder.file("extra.jsonl"),
          std::string(R"({"query": "a", "choices": ["b", "c"], "gold": 1})") + "\n" +
              R"({"query": "a", "choices": ["b", "c"], "gold": 1, "label": 0})");
+    spit(folder.file("twice.jsonl"),
+         std::string(R"({"query": "a", "choices": ["b", "c"], "gold": 1})") + "\n" +
+             R"({"query": "a", "choices": ["b", "c"], "gold": 1, "gold": 0})");
     spit(folder.file("both.jsonl"), R"({"context": "a", "continuation": "b", "gold": 0})");
     spit(folder.file("cut.jsonl"), R"({"query": "a", "choices": ["b",)");
     spit(folder.file("foreign.jsonl"), R"({"context": "the", "continuation": "Zebra"})");
@@ -84,6 +88,14 @@ struct Damaged : Desk {
     copy("bad_config", "config.json", "{");
     copy("bad_tokens", "tokenizer.json", "{\"kind\": 3}");
     copy("other_tokens", "tokenizer.json", slurp(folder.file("bytes/tokenizer.json")));
+    copy("twice_config", "config.json",
+         "{\"format\": 1," + slurp(folder.file("run/config.json")).substr(1));
+    copy("twice_tokens", "tokenizer.json",
+         "{\"type\": 1," + slurp(folder.file("run/tokenizer.json")).substr(1));
+    SafeTensors state = load_safetensors(folder.file("run/state.safetensors"));
+    state.metadata["rest"].insert(1, "\"seconds\":1,");
+    copy("twice_state", "state.safetensors", "");
+    save_safetensors(folder.file("twice_state/state.safetensors"), state);
     copy("cut_state", "state.safetensors",
          slurp(folder.file("run/state.safetensors")).substr(0, 50000));
     copy("no_config", "config.json", "");
@@ -130,6 +142,10 @@ std::size_t check(int code, const std::vector<Row>& rows) {
     CHECK(snapshot(desk.folder.path) == before);
   }
   return rows.size();
+}
+
+std::string twice(const std::string& key) {
+  return "\"" + key + "\" stands there twice; wanted once";
 }
 
 void tell(const char* what, std::size_t rows) {
@@ -255,7 +271,8 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
                  "none.json: cannot be opened: No such file or directory; check the path"),
            train(config + "hollow", "hollow: is a folder; wanted a file"),
            train(config + "open.json", "open.json: " + json + "2" + form),
-           train(config + "deep.json", "deep.json: " + json + "1" + form),
+           train(config + "deep.json", "deep.json: lists and objects lie more than 1000 deep"),
+           train(config + "twice.json", "twice.json: " + twice("steps")),
            train(config + "binary", "binary: " + json + "1" + form),
            train(config + "nan.json", "nan.json: " + json + "1" + form),
            train(config + "list.json",
@@ -275,6 +292,10 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
                  "got "
                  "null; give the tokenizer.json of a run, GPT-2's vocab.bpe, or llama2.c's "
                  "tokenizer.bin"),
+           train(tiny + "text.txt --tokenizer twice_tokens/tokenizer.json",
+                 "twice_tokens/tokenizer.json: " + twice("type") +
+                     "; give the tokenizer.json of a run, GPT-2's vocab.bpe, or llama2.c's "
+                     "tokenizer.bin"),
            train(tiny + "text.txt --tokenizer cut.bin",
                  "cut.bin: token 1 has a length of 16777216, but the longest has 12, and 18530 "
                  "bytes are left; wanted a tokenizer of llama2.c (tok512.bin, tokenizer.bin)"),
@@ -392,6 +413,12 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
            {words("sample --model no_config"), anew("no_config", "config.json", "is missing")},
            {words("sample --model bad_config"),
             anew("bad_config", "config.json", "is damaged: this is not JSON")},
+           {words("sample --model twice_config"),
+            anew("twice_config", "config.json", twice("format"))},
+           {words("sample --model twice_tokens"),
+            anew("twice_tokens", "tokenizer.json", twice("type"))},
+           {words("train --resume twice_state"),
+            "twice_state/state.safetensors: " + twice("seconds") + copy},
            {words("sample --model bad_tokens"),
             anew(
                 "bad_tokens", "tokenizer.json",
@@ -432,6 +459,8 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
            {words("eval --model run --tasks extra.jsonl"),
             "extra.jsonl:2: unknown key \"label\"; an item of this kind has: query, choices, gold; "
             "mend the line or take it out"},
+           {words("eval --model run --tasks twice.jsonl"),
+            "twice.jsonl:2: " + twice("gold") + "; mend the line or take it out"},
            {words("eval --model run --tasks both.jsonl"),
             "both.jsonl:1: unknown key \"gold\"; an item of this kind has: context, continuation; "
             "mend the line or take it out"},

@@ -126,7 +126,8 @@ TEST_CASE("lines that are no items: the file, the line, the fault, the repair") 
   const std::string end = "; mend the line or take it out", good = kGreedy;
   CHECK(fault("") == ": holds no items; give a file of JSON lines");
   CHECK(fault(good + "\n{\n") == ":2: this is not JSON" + end);
-  CHECK(fault("3") ==
+  CHECK(fault("3") == ":1: wanted a JSON object; got 3" + end);
+  CHECK(fault(R"({"choices": 3})") ==
         ":1: wanted {\"query\", \"choices\", \"gold\"}, {\"context_options\", \"continuation\", "
         "\"gold\"} or {\"context\", \"continuation\"}" +
             end);

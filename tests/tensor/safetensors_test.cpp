@@ -128,12 +128,12 @@ TEST_CASE("headers that lie about their length (R64, R69)") {
 TEST_CASE("duplicate keys are named (R65)") {
   const std::string a = "\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}";
   CHECK(fault_in(file_of("{" + a + "," + a + "}", "1234")) ==
-        "bad header: \"a\" stands there twice");
+        "bad header: \"a\" stands there twice; wanted once");
   CHECK(fault_in(file_of("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[],"
                          "\"data_offsets\":[0,4]}}",
-                         "1234")) == "bad header: \"dtype\" stands there twice");
+                         "1234")) == "bad header: \"dtype\" stands there twice; wanted once");
   CHECK(fault_in(file_of("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}", "")) ==
-        "bad header: \"k\" stands there twice");
+        "bad header: \"k\" stands there twice; wanted once");
 }
 
 TEST_CASE("shapes, offsets and dtypes that do not fit (R64, R66)") {
@@ -174,7 +174,7 @@ TEST_CASE("shapes, offsets and dtypes that do not fit (R64, R66)") {
         "bad header: __metadata__ wants texts only");
   CHECK(fault_in(file_of("{\"__metadata__\":[]}", "")) ==
         "bad header: __metadata__ wants an object of texts");
-  CHECK(fault_in(file_of("{\"a\":" + std::string(100'000, '['), "")) == "bad header: too deep");
+  CHECK(fault_in(file_of("{\"a\":" + std::string(100'000, '['), "")) == "bad header: lists and objects lie more than 4 deep");
   CHECK(memory_stats().system_allocations <= before + 1);  // that of the two good ones
 }
 

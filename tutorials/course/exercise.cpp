@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tensor/files.h"
+#include "tensor/json.h"
 #include "tutorials/demos/command_line.h"
 
 namespace pellucid::course {
@@ -115,7 +116,7 @@ Exercise read_exercise(const std::string& text) {
   const std::string manifest = e.place + "/exercise.json";
   e.folder = build_folder() + "/exercises/" + name;
   try {
-    read_manifest(e, json::parse(read_file(manifest)));
+    read_manifest(e, parse_json(read_file(manifest)));
     const json objects = json::parse(read_file(e.folder + "/objects.json"));
     e.target = objects.at("target");
     e.program = objects.at("program");
@@ -123,6 +124,8 @@ Exercise read_exercise(const std::string& text) {
     std::istringstream library(objects.at("library").get<std::string>());
     for (std::string object; std::getline(library, object, ';');) e.library.push_back(object);
   } catch (const json::exception& error) {
+    throw std::runtime_error(manifest + ": " + error.what());
+  } catch (const std::invalid_argument& error) {
     throw std::runtime_error(manifest + ": " + error.what());
   }
   return e;

@@ -4,6 +4,7 @@
 
 #include "tensor/check.h"
 #include "tensor/files.h"
+#include "tensor/json.h"
 #include "tutorials/demos/command_line.h"
 
 namespace pellucid::demos {
@@ -19,7 +20,7 @@ constexpr const char* kFiles[][2] = {
 constexpr int64_t kAnyVocabulary = 1;  // until the text's is known
 
 Preset parse(const std::string& name, const std::string& text) {
-  json j = json::parse(text);
+  json j = parse_json(text);
   CHECK_ARG(j.is_object(), "wanted a JSON object with the settings; got ", j.dump());
   Preset preset;
   preset.name = name;

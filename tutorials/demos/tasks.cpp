@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "nn/tokenizer_split.h"
-#include "tensor/files.h"
 #include "tutorials/demos/interrupt.h"
+#include "tutorials/demos/json_lines.h"
 #include "tutorials/demos/progress.h"
 
 namespace pellucid::demos {
@@ -35,7 +35,7 @@ std::vector<std::string> texts_of(const json& j) {
 // that it has beside them would change nothing, and nobody would know: it is refused.
 bool is_kind(const json& j, const std::vector<std::string>& keys, const std::string& list = {}) {
   const auto has = [&](const std::string& key) { return j.contains(key); };
-  if (!j.is_object() || !std::all_of(keys.begin(), keys.end(), has)) return false;
+  if (!std::all_of(keys.begin(), keys.end(), has)) return false;
   if (!list.empty() && !j[list].is_array()) return false;
   std::string names;
   for (const std::string& key : keys) names += (names.empty() ? "" : ", ") + key;
@@ -150,26 +150,14 @@ int64_t characters(const std::string& text) {
 }  // namespace
 
 Task read_task(const std::string& path) {
-  const std::string text = read_file(path);
   Task task{path, TaskKind::kChoices, {}};
-  int64_t line = 0;
-  for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
-    end = std::min(text.find('\n', at), text.size());
-    ++line;
-    const std::string words = text.substr(at, end - at);
-    if (words.find_first_not_of(" \t\r") == words.npos) continue;
-    try {
-      const json j = json::parse(words, nullptr, false);
-      CHECK_ARG(!j.is_discarded(), "this is not JSON");
-      TaskKind kind;
-      task.items.push_back(read_item(j, kind));
-      task.items.back().line = line;
-      CHECK_ARG(task.items.size() == 1 || kind == task.kind, "is of another shape than the first");
-      task.kind = kind;
-    } catch (const std::invalid_argument& error) {
-      refuse(path, line, std::string(error.what()) + "; mend the line or take it out");
-    }
-  }
+  each_json_line(path, CutLine::kRefuse, [&](const json& j, int64_t line) {
+    TaskKind kind;
+    task.items.push_back(read_item(j, kind));
+    task.items.back().line = line;
+    CHECK_ARG(task.items.size() == 1 || kind == task.kind, "is of another shape than the first");
+    task.kind = kind;
+  });
   if (task.items.empty())
     throw std::runtime_error(path + ": holds no items; give a file of JSON lines");
   return task;
