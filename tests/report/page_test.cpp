@@ -129,7 +129,7 @@ TEST_CASE(
   CHECK(has(html, "&lt;/script&gt;&lt;/style&gt;"));
 }
 
-TEST_CASE("a run that has just begun, one without a text, one whose lines are damaged") {
+TEST_CASE("a run that has just begun, one without a text, one whose last line was cut") {
   ReportData data = example(0);
   data.samples.list.clear(), data.levels.clear(), data.command = "";
   std::string html = to_html(data);
@@ -138,15 +138,18 @@ TEST_CASE("a run that has just begun, one without a text, one whose lines are da
   CHECK(has(html, "No validation yet."));
   CHECK(has(html, "None were recorded"));
   CHECK(has(html, "was not recorded"));
-  CHECK_FALSE(has(html, "damaged"));
+  CHECK_FALSE(has(html, "cut short"));
+  CHECK_FALSE(has(html, "finite"));
 
   data = example(5);
   data.maps = {}, data.similarity.clear(), data.no_text = "a b.txt: no such file";
-  data.metrics.damaged = 1200;
+  data.metrics.cut = true, data.metrics.not_finite = 1200;
   html = to_html(data);
   CHECK(is_clean(html));
   CHECK(count(html, "None, for want of a text: a b.txt: no such file.") == 2);
-  CHECK(has(html, "1,200 damaged lines"));
+  CHECK(has(html, "The last line of metrics.jsonl was cut short"));
+  CHECK_FALSE(has(html, "The last line of samples.jsonl"));
+  CHECK(has(html, "1,200 values of metrics.jsonl left out: no finite number"));
 }
 
 TEST_CASE("100,000 steps and 96 maps of 32 tokens stay below 2 MB, and no peak is lost") {

@@ -66,7 +66,7 @@ TEST_CASE("training records its command, and what the model writes at each valid
   CHECK(
       command.ends_with("pellucid train --data text.txt --preset tiny --out 'a run' --steps 40\n"));
   const Samples samples = read_samples(desk().file("samples.jsonl"));
-  CHECK(samples.damaged == 0);
+  CHECK_FALSE(samples.cut);
   REQUIRE(!samples.list.empty());
   CHECK(samples.list.back().step == 40);
   CHECK(samples.list.back().prompt.size() == 16);
@@ -135,7 +135,7 @@ TEST_CASE("report writes one file, the same each time, and touches nothing else"
   CHECK(has(html, ">3-gram "));
   CHECK(has(html, ">5-gram "));
   CHECK(has(html, "data-cells="));
-  CHECK_FALSE(has(html, "damaged line"));
+  CHECK_FALSE(has(html, "cut short"));
   CHECK(d.pellucid({"report", "a run/", "--threads", "2"}).code == 0);
   CHECK(slurp(d.file("report.html")) == html);
   CHECK(d.pellucid({"report", "a run", "--text", "the red ball & a \xc3\xbc"}).code == 1);
@@ -144,13 +144,11 @@ TEST_CASE("report writes one file, the same each time, and touches nothing else"
   CHECK(has(slurp(d.file("report.html")), "tokens are from the text."));
 }
 
-TEST_CASE("a report of a run with damaged lines, and without its text") {
+TEST_CASE("a report of a run that was killed as it wrote, and without its text") {
   const std::string path = copy_of_run("damaged");
-  std::string metrics = slurp(path + "/metrics.jsonl");
-  metrics = "{\"step\":0,\"loss\":NaN}\n" + metrics.substr(0, metrics.size() - 20);
-  spit(path + "/metrics.jsonl", metrics);
-  spit(path + "/samples.jsonl",
-       "{\"step\":1,\"text\":\"</script><b>\xff\"}\n{\"step\":2,\"text\":\"</script>\"}\n{");
+  const std::string metrics = slurp(path + "/metrics.jsonl");
+  spit(path + "/metrics.jsonl", metrics.substr(0, metrics.size() - 20));
+  spit(path + "/samples.jsonl", "{\"step\":2,\"text\":\"</script>\"}\n{");
   fs::remove(path + "/command.txt");
   std::string config = slurp(path + "/config.json");
   const std::size_t at = config.find("text.txt");
@@ -158,7 +156,8 @@ TEST_CASE("a report of a run with damaged lines, and without its text") {
   spit(path + "/config.json", config.replace(at, 8, "gone.txt"));
   REQUIRE(desk().pellucid({"report", "damaged"}).code == 0);
   const std::string html = slurp(path + "/report.html");
-  CHECK(has(html, "4 damaged lines of metrics.jsonl or samples.jsonl"));
+  CHECK(has(html, "The last line of metrics.jsonl was cut short"));
+  CHECK(has(html, "The last line of samples.jsonl was cut short"));
   CHECK(has(html, "None, for want of a text: "));
   CHECK(has(html, "gone.txt: no such file"));
   CHECK(has(html, "was not recorded"));
@@ -170,6 +169,20 @@ TEST_CASE("a report of a run with damaged lines, and without its text") {
   // The text has another place now.
   REQUIRE(desk().pellucid({"report", "damaged", "--data", "text.txt"}).code == 0);
   CHECK(has(slurp(path + "/report.html"), "data-cells="));
+}
+
+TEST_CASE("a damaged line within the metrics or samples is told by its number") {
+  const std::string path = copy_of_run("torn");
+  const std::string metrics = slurp(path + "/metrics.jsonl"),
+                    samples = slurp(path + "/samples.jsonl");
+  spit(path + "/metrics.jsonl", metrics.substr(0, metrics.size() - 20) + "\n");
+  desk().refused({"report", "torn"},
+                 "pellucid: torn/metrics.jsonl:40: this is not JSON; mend the line or take it out");
+  spit(path + "/metrics.jsonl", metrics);
+  spit(path + "/samples.jsonl", samples + "{}\n");
+  desk().refused({"report", "torn"},
+                 "pellucid: torn/samples.jsonl:" + std::to_string(lines(samples) + 1) +
+                     ": step must be a whole number; got null; mend");
 }
 
 TEST_CASE("what is wrong is told in one line, and nothing is written") {

@@ -84,11 +84,16 @@ std::string summary_section(const ReportData& data) {
   if (!tokens.y.empty()) out += fact("Tokens read", steps_text(tokens.y.back()));
   if (!seconds.y.empty()) out += fact("Time", duration(seconds.y.back()));
   out += "</dl>\n";
-  const int64_t damaged = data.metrics.damaged + data.samples.damaged;
-  if (damaged > 0)
-    out += "<p class='warning'>" + counted(damaged, "damaged line") +
-           " of metrics.jsonl or samples.jsonl left out: cut short, out of order, or with a "
-           "number that is not finite.</p>\n";
+  const auto warn = [&](bool so, const std::string& text) {
+    if (so) out += "<p class='warning'>" + text + "</p>\n";
+  };
+  for (const auto& [file, cut] :
+       {std::pair{"metrics.jsonl", data.metrics.cut}, std::pair{"samples.jsonl", data.samples.cut}})
+    warn(cut, std::string("The last line of ") + file +
+                  " was cut short, as where a process is killed, and is left out.");
+  warn(data.metrics.not_finite > 0,
+       counted(data.metrics.not_finite, "value") +
+           " of metrics.jsonl left out: no finite number, so that the curves have gaps.");
   return out;
 }
 

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <sstream>
 
 #include "tensor/files.h"
 #include "tutorials/demos/eval.h"
+#include "tutorials/demos/json_lines.h"
 #include "tutorials/draw/text.h"
 
 namespace pellucid::report {
@@ -15,30 +17,24 @@ namespace {
 
 using nlohmann::json;
 
-// Calls f with each line as JSON; it says whether the line is whole. Returns how many are not.
-template <class F>
-int64_t each_line(const std::string& path, const F& f) {
-  if (!std::filesystem::exists(path)) return 0;
-  std::istringstream in(read_file(path));
-  int64_t damaged = 0;
-  for (std::string line; std::getline(in, line);) {
-    if (line.empty()) continue;
-    const json entry = json::parse(line, nullptr, false);
-    damaged += !(entry.is_object() && f(entry));
-  }
-  return damaged;
+// What a run that has just begun lacks is no fault.
+bool each_line(const std::string& path, const std::function<void(const json&)>& visit) {
+  return std::filesystem::exists(path) &&
+         demos::each_json_line(path, demos::CutLine::kDrop,
+                               [&](const json& entry, int64_t) { visit(entry); });
 }
 
-// The step, or -1.
 int64_t step_of(const json& entry) {
-  const auto at = entry.find("step");
-  return at != entry.end() && at->is_number_integer() && *at >= 0 ? at->get<int64_t>() : -1;
+  const json step = entry.value("step", json());
+  CHECK_ARG(step.is_number_integer() && step >= 0, "step must be a whole number; got ",
+            step.dump());
+  return step;
 }
 
-bool all_finite(const json& entry) {
-  return std::all_of(entry.begin(), entry.end(), [](const json& value) {
-    return value.is_number() ? std::isfinite(value.get<double>()) : !value.is_null();
-  });
+std::string text_of(const json& entry, const char* key) {
+  const json text = entry.value(key, json());
+  CHECK_ARG(text.is_string(), key, " must be a text; got ", text.dump());
+  return text;
 }
 
 }  // namespace
@@ -51,31 +47,26 @@ Series Metrics::column(const std::string& key) const {
 Metrics read_metrics(const std::string& path) {
   Metrics metrics;
   int64_t last = -1;
-  metrics.damaged = each_line(path, [&](const json& entry) {
+  metrics.cut = each_line(path, [&](const json& entry) {
     const int64_t step = step_of(entry);
-    if (step <= last || !all_finite(entry)) return false;
+    CHECK_ARG(step > last, "step ", step, " follows step ", last);
     last = step, ++metrics.lines;
     for (const auto& [key, value] : entry.items()) {
+      metrics.not_finite += value.is_null();
       if (!value.is_number() || key == "step") continue;
       Series& column = metrics.columns[key];
       column.name = key;
       column.x.push_back(static_cast<double>(step)), column.y.push_back(value.get<double>());
     }
-    return true;
   });
   return metrics;
 }
 
 Samples read_samples(const std::string& path) {
   Samples samples;
-  samples.damaged = each_line(path, [&](const json& entry) {
-    const int64_t step = step_of(entry);
-    const auto text = entry.find("text"), prompt = entry.find("prompt");
-    if (step < 0 || text == entry.end() || !text->is_string()) return false;
-    samples.list.push_back({step, "", text->get<std::string>()});
-    if (prompt != entry.end() && prompt->is_string())
-      samples.list.back().prompt = prompt->get<std::string>();
-    return true;
+  samples.cut = each_line(path, [&](const json& entry) {
+    const std::string prompt = entry.contains("prompt") ? text_of(entry, "prompt") : "";
+    samples.list.push_back({step_of(entry), prompt, text_of(entry, "text")});
   });
   return samples;
 }

@@ -1,5 +1,6 @@
-// What a run's folder and its text tell a report. Nothing here writes, and what cannot be read is
-// left out and counted, or its absence told in words.
+// What a run's folder and its text tell a report. Nothing here writes. A damaged line is an error
+// that names file and line; only a last one that was cut short is left out, as a process that is
+// killed leaves it.
 #pragma once
 #include <map>
 
@@ -8,11 +9,12 @@
 
 namespace pellucid::report {
 
-// metrics.jsonl by column: x is the step. A line that is cut short, has no step, a step that does
-// not follow the one before, or a value that is not finite is left out whole.
+// metrics.jsonl by column: x is the step, which grows from line to line. A null, as which a number
+// that is not finite is written, is left out.
 struct Metrics {
   std::map<std::string, Series> columns;
-  int64_t lines = 0, damaged = 0;
+  int64_t lines = 0, not_finite = 0;
+  bool cut = false;  // the last line
 
   // Empty where no line has the key.
   Series column(const std::string& key) const;
@@ -26,7 +28,7 @@ struct Sample {
 };
 struct Samples {
   std::vector<Sample> list;
-  int64_t damaged = 0;
+  bool cut = false;
 };
 Samples read_samples(const std::string& path);
 
