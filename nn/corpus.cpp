@@ -94,16 +94,17 @@ void from_json(const json& j, DataSource& s) {
 Corpus read_corpus(DataSource source) {
   Corpus corpus;
   source.bytes = 0, source.hash = kFnvStart;
-  for (std::string& path : source.paths) {
+  for (const std::string& path : source.paths) {
     for (const std::string& file : files_of(path)) {
       if (!corpus.files.empty()) source.hash = fnv1a(std::string_view("", 1), source.hash);
       corpus.files.push_back(read_text(file));
       source.bytes += corpus.files.back().size();
       source.hash = fnv1a(corpus.files.back(), source.hash);
     }
-    path = fs::absolute(path).lexically_normal().string();
   }
   corpus.source = source;
+  for (std::string& path : corpus.source.paths)
+    path = fs::absolute(path).lexically_normal().string();
 
   if (!source.has_documents()) {
     std::string& text = corpus.files[0];

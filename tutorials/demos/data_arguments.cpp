@@ -14,4 +14,13 @@ nn::DataSource DataArguments::source() const {
   return source;
 }
 
+nn::DataSource from_here(nn::DataSource source) {
+  for (std::string& path : source.paths) {
+    const auto near =
+        std::filesystem::path(path).lexically_proximate(std::filesystem::current_path());
+    if (*near.begin() != "..") path = near.string();
+  }
+  return source;
+}
+
 }  // namespace pellucid::demos

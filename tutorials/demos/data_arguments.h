@@ -16,4 +16,7 @@ struct DataArguments {
   nn::DataSource source() const;
 };
 
+// A run remembers absolute paths; those below the current folder as one would give them here.
+nn::DataSource from_here(nn::DataSource source);
+
 }  // namespace pellucid::demos

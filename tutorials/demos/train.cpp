@@ -166,7 +166,7 @@ Run resume(const TrainArguments& a) {
   const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
   const nn::Tokenizer tokenizer = has_state ? c.tokenizer : folder.read_tokenizer();
 
-  nn::DataSource data = c.data;
+  nn::DataSource data = from_here(c.data);
   if (!a.data.paths.empty()) data.paths = a.data.paths;
   const nn::Corpus corpus = nn::read_corpus(data);
   const nn::DataSource& now = corpus.source;

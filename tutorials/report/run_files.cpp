@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tensor/files.h"
+#include "tutorials/demos/data_arguments.h"
 #include "tutorials/demos/eval.h"
 #include "tutorials/demos/json_lines.h"
 #include "tutorials/draw/text.h"
@@ -121,7 +122,7 @@ RunText read_run_text(const nn::TrainedModel& trained, const std::string& data,
               counted(std::ssize(result.tokens), "token"), "; give at least 2");
     return result;
   }
-  nn::DataSource source = trained.data;
+  nn::DataSource source = demos::from_here(trained.data);
   if (!data.empty()) {
     source.paths = {data};
     return naming(data, [&] { return held_out(trained, source, false); });
