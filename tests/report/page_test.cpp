@@ -99,6 +99,17 @@ TEST_CASE("the page says what the data say, in drawings and in tables") {
   CHECK(to_html(data) == html);
 }
 
+TEST_CASE("the floor is drawn across, with its value, and explained where there is one") {
+  ReportData data = example(40);
+  CHECK_FALSE(has(to_html(data), "The floor is"));
+  data.levels = {{"5-gram", 2.25}, {"floor", 1.75}};
+  const std::string html = to_html(data), text = read_page(html).words;
+  CHECK(is_clean(html));
+  CHECK(has(text, "floor 1.75"));
+  CHECK(has(html, "; 5-gram: 2.2500; floor: 1.7500"));
+  CHECK(has(text, "The floor is the least loss"));
+}
+
 TEST_CASE("nothing comes from elsewhere, and a policy forbids it") {
   const std::string html = to_html(example(40));
   CHECK(has(html, "default-src 'none'"));

@@ -7,6 +7,7 @@
 
 #include "demos/program.h"
 #include "html.h"
+#include "tutorials/demos/stories.h"
 #include "tutorials/draw/text.h"
 #include "tutorials/report/attention_view.h"
 #include "tutorials/report/run_files.h"
@@ -168,6 +169,40 @@ TEST_CASE("a report of a run that was killed as it wrote, and without its text")
   // The text has another place now.
   REQUIRE(desk().pellucid({"report", "damaged", "--data", "text.txt"}).code == 0);
   CHECK(has(slurp(path + "/report.html"), "data-cells="));
+}
+
+TEST_CASE("the demo keeps a run that sample, eval, inspect and report take, with its floor") {
+  const Desk& d = desk();
+  const Ended demo = d.pellucid({"demo", "--minutes", "0.05", "--out", "demo run"});
+  INFO(demo.err);
+  REQUIRE(demo.code == 0);
+  CHECK(has(demo.out, "Kept in demo run. Look at it with: "));
+  const std::string stories = slurp(d.folder.file("demo run/stories.txt"));
+  CHECK(lines(stories) == 200);
+  CHECK(d.pellucid({"sample", "--model", "demo run", "--tokens", "20"}).code == 0);
+  CHECK(d.pellucid({"inspect", "demo run"}).code == 0);
+
+  const Metrics metrics = read_metrics(d.folder.file("demo run/metrics.jsonl"));
+  CHECK(std::ssize(metrics.column("loss").x) == metrics.lines);
+  CHECK(metrics.column("loss").x.back() == double(metrics.lines));
+  CHECK(metrics.column("val_loss").x.back() == double(metrics.lines));
+  // The floor is that of the very stories that the losses are of.
+  std::vector<std::string> each;
+  std::istringstream in(stories);
+  for (std::string story; std::getline(in, story);) each.push_back(story + "\n");
+  const double floor = demos::entropy_floor(each);
+  for (const double y : metrics.column("floor").y) CHECK(y == doctest::Approx(floor).epsilon(1e-9));
+  CHECK(metrics.column("floor").x == metrics.column("val_loss").x);
+  CHECK(metrics.column("val_loss").y.back() > floor);
+
+  REQUIRE(d.pellucid({"report", "demo run"}).code == 0);
+  const std::string html = slurp(d.folder.file("demo run/report.html"));
+  CHECK(has(html, "; floor: " + fixed(floor, 4)));
+  CHECK(has(html, "; 5-gram: " + fixed(metrics.column("5-gram").y.back(), 4)));
+  CHECK_FALSE(has(html, "3-gram"));
+  CHECK(has(html, "data-cells="));
+  CHECK(has(html, "demo --minutes 0.05 --out &#39;demo run&#39;"));
+  d.refused({"demo", "--out", "demo run"}, "demo run: holds a run already (config.json)");
 }
 
 TEST_CASE("a damaged line within the metrics or samples is told by its number") {

@@ -10,6 +10,7 @@
 #include "nn/generate.h"
 #include "nn/tokenizer.h"
 #include "nn/trainer.h"
+#include "tutorials/demos/demo_run.h"
 #include "tutorials/demos/interrupt.h"
 #include "tutorials/demos/ngram.h"
 #include "tutorials/demos/presets.h"
@@ -29,7 +30,7 @@ struct Stopwatch {
 constexpr int kOrder = 5;               // of the n-gram
 constexpr int64_t kMeasuredSteps = 20;  // then the number of steps is fixed
 constexpr int64_t kLooks = 5;           // times that the table is written during training
-constexpr std::size_t kHeldOut = 200, kQuick = 40;  // stories scored at the end, and on the way
+constexpr std::size_t kHeldOut = 200, kQuick = 40;  // stories asked at the end, and on the way
 constexpr std::size_t kSamples = 50;
 constexpr double kTemperature = 0.5;  // of what the model tells
 
@@ -147,6 +148,9 @@ class Demo {
         lessons_(trainer_.config, tokenizer_) {
     Generator rng{arguments.seed, kHeldOutStream, 0};
     while (held_out_.size() < kHeldOut) held_out_.push_back(sample_story(rng));
+    floor_ = entropy_floor(held_out_);
+    if (!arguments.out.empty())
+      kept_.emplace(arguments.out, trainer_.config, tokenizer_, held_out_, arguments.command);
   }
 
   int run() {
@@ -155,6 +159,9 @@ class Demo {
     clock_ = Stopwatch();
     train();
     conclude();
+    if (kept_)
+      std::printf("Kept in %s. Look at it with: %s\n", kept_->path().c_str(),
+                  nn::shell_command({"report", kept_->path()}).c_str());
     return interrupted() ? interrupted_exit_code() : 0;
   }
 
@@ -194,6 +201,7 @@ class Demo {
     while (!trainer_.done() && !interrupted()) {
       const nn::StepResult r = trainer_.step([&] { return lessons_.next(); });
       loss = std::isnan(loss) ? r.loss : 0.95 * loss + 0.05 * r.loss;
+      if (kept_) kept_->step(r, clock_.seconds());
       if (r.step % kMeasuredSteps == 0) plan(r.step);
       if (r.step >= kMeasuredSteps &&
           clock_.seconds() >= budget_ * double(looks) / double(kLooks)) {
@@ -231,6 +239,7 @@ class Demo {
   void look(Progress& progress, int64_t step) {
     last_ = score(kQuick);
     progress.finish();
+    keep_scores();
     print_scores(step);
     if (step > kMeasuredSteps) print_wrapped(tell_line());
     std::fflush(stdout);
@@ -245,26 +254,24 @@ class Demo {
 
   // ---- measuring ----
 
-  Scores score(std::size_t count) {
-    const std::vector<std::string> stories(held_out_.begin(),
-                                           held_out_.begin() + static_cast<std::ptrdiff_t>(count));
+  // Losses on all stories; of so many of them the facts.
+  Scores score(std::size_t asked_stories) {
     Scores s;
-    s.floor = entropy_floor(stories);
+    s.floor = floor_;
     std::vector<nn::Batch> batches;
-    for (std::size_t i = 0; i < count; i += 20)
-      batches.push_back(
-          story_batch({stories.begin() + static_cast<std::ptrdiff_t>(i),
-                       stories.begin() + static_cast<std::ptrdiff_t>(std::min(i + 20, count))},
-                      tokenizer_));
+    for (auto at = held_out_.begin(); at != held_out_.end(); at += 20)
+      batches.push_back(story_batch({at, at + 20}, tokenizer_));
     s.model = nn::evaluate(trainer_.model, batches);
     double sum = 0, characters = 0;
-    std::vector<Recall> asked;
-    for (const std::string& story : stories) {
+    for (const std::string& story : held_out_) {
       sum -= lessons_.ngram.log_prob("\n", std::string_view(story));
       characters += static_cast<double>(story.size());
+    }
+    std::vector<Recall> asked;
+    for (std::size_t i = 0; i < asked_stories; ++i) {
       // One question a story on the way, all of them at the end.
-      std::vector<Recall> here = recalls(story);
-      if (count < kHeldOut && here.size() > 1) here.resize(1);
+      std::vector<Recall> here = recalls(held_out_[i]);
+      if (asked_stories < kHeldOut && here.size() > 1) here.resize(1);
       asked.insert(asked.end(), here.begin(), here.end());
     }
     s.ngram = sum / characters;
@@ -277,12 +284,19 @@ class Demo {
     return s;
   }
 
+  // Into the folder, with a story of random numbers of its own, the same each time.
+  void keep_scores() {
+    if (!kept_) return;
+    kept_->losses(last_.model, last_.ngram, last_.floor);
+    Generator rng{trainer_.config.seed, nn::stream_of("samples"), 0};
+    kept_->sample(trainer_.steps(), tell(250, rng));
+  }
+
   // A story as the model tells it now: up to its end mark, or `most` characters.
-  std::string tell(int64_t most) {
+  std::string tell(int64_t most, Generator& rng) {
     std::string story;
     nn::generate(trainer_.model, tokenizer_.encode("\n"),
-                 {.max_new_tokens = most, .temperature = kTemperature}, sample_rng_,
-                 [&](int64_t token) {
+                 {.max_new_tokens = most, .temperature = kTemperature}, rng, [&](int64_t token) {
                    story += tokenizer_.decode(token);
                    return story.back() != '\n';
                  });
@@ -292,7 +306,7 @@ class Demo {
   // The same on one line of at least 40 characters: an untrained model ends where it pleases.
   std::string tell_line() {
     std::string line;
-    while (line.size() < 40) line += tell(250);
+    while (line.size() < 40) line += tell(250, sample_rng_);
     std::replace(line.begin(), line.end(), '\n', ' ');
     return line;
   }
@@ -301,13 +315,15 @@ class Demo {
     std::printf("\nMeasuring on %zu stories that it has not read ...\n", kHeldOut);
     std::fflush(stdout);
     last_ = score(kHeldOut);
+    keep_scores();
+    if (kept_) kept_->end(trainer_);
     print_scores(trainer_.steps());
 
     std::size_t accepted = 0, copies = 0;
     std::printf("\nThree stories of %zu that it writes now (temperature %.1f):\n", kSamples,
                 kTemperature);
     for (std::size_t i = 0; i < kSamples; ++i) {
-      const std::string story = tell(trainer_.config.model.block_size);
+      const std::string story = tell(trainer_.config.model.block_size, sample_rng_);
       accepted += accepts(story);
       copies += lessons_.stories.count(story);
       if (i < 3) print_wrapped(story);
@@ -334,7 +350,9 @@ class Demo {
   Lessons lessons_;
   std::vector<std::string> held_out_;
   Generator sample_rng_{trainer_.config.seed, kSampleStream, 0};
+  double floor_ = 0;
   Scores last_;
+  std::optional<DemoRun> kept_;
 };
 
 }  // namespace

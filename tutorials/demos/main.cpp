@@ -170,6 +170,7 @@ void add_demo(CLI::App& app, DemoArguments& a, Command& run) {
   option(c, "--attention", a.attention, "KIND", kAttention)->check(one_of({"xsa", "sa"}));
   seed_option(c, a.seed, "Seed of all random numbers");
   option(c, "--minutes", a.minutes, "M", "Time for training")->check(number(0.05, 1e4));
+  path(c, "--out", a.out, "FOLDER", "Keep the run in a folder, for sample, report and inspect");
   c->callback([&a, &run] { run = [&a] { return demo(a); }; });
 }
 
@@ -239,7 +240,7 @@ int main(int argc, char** argv) {
   app.footer("The start script also has: test [--all] [NAME...]    Build and run the tests");
 
   if (const int code = parse(app, argc, argv); code >= 0) return code;
-  train_arguments.command = nn::shell_command({argv + 1, argv + argc});
+  train_arguments.command = demo_arguments.command = nn::shell_command({argv + 1, argv + argc});
   try {
     if (threads > 0) set_num_threads(threads);
     num_threads();  // a wrong setting in the environment ends it here

@@ -102,9 +102,14 @@ std::string loss_section(const ReportData& data) {
     controls += "<label><input type='checkbox' checked class='t" + std::to_string(i) + "'> " +
                 escaped(chart.series[i].name) + "</label>\n";
   controls += "</fieldset>\n";
+  const bool floor = std::any_of(data.levels.begin(), data.levels.end(),
+                                 [](const Level& level) { return level.name == "floor"; });
   return "<section id='loss'><h2>Loss</h2>\n" +
          figure("Loss by step. Point at it, or choose it and use the arrow keys, to read values.",
                 wide_and_narrow(chart), controls) +
+         (floor ? "<p>The floor is the least loss that any model can reach on this text: the "
+                  "grammar that made it knows every probability.</p>\n"
+                : "") +
          loss_table(data) + "</section>\n";
 }
 

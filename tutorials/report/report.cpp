@@ -44,6 +44,15 @@ std::string file_or_nothing(const std::string& path) {
   return std::filesystem::exists(path) ? read_file(path) : "";
 }
 
+// What the run itself recorded to compare with, as the demo does, or else n-grams of its text.
+std::vector<Level> levels_of(const Metrics& metrics, const RunText& text) {
+  std::vector<Level> levels;
+  for (const char* key : {"5-gram", "floor"})
+    if (const Series column = metrics.column(key); !column.y.empty())
+      levels.push_back({key, column.y.back()});
+  return levels.empty() ? text.levels : levels;
+}
+
 ReportData collect(const ReportArguments& a) {
   nn::TrainedModel trained = nn::load_model(a.model);
   const nn::RunFolder folder = nn::RunFolder::open(a.model);
@@ -68,8 +77,8 @@ ReportData collect(const ReportArguments& a) {
   } else if (!text.tokens.empty()) {
     data.maps = map_attention(trained, text.tokens, text.name);
   }
+  data.levels = levels_of(data.metrics, text);
   if (text.tokens.empty()) return data;
-  data.levels = text.levels;
   const auto windows = first_windows(text, trained.config.model.block_size);
   int64_t tokens = 0;
   for (const auto& window : windows) tokens += std::ssize(window);

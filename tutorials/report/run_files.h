@@ -10,7 +10,7 @@
 namespace pellucid::report {
 
 // metrics.jsonl by column: x is the step, which grows from line to line. A null, as which a number
-// that is not finite is written, is left out.
+// that is not finite is written, is left out. The demo's runs have a "floor" and a "5-gram" too.
 struct Metrics {
   std::map<std::string, Series> columns;
   int64_t lines = 0, not_finite = 0;
