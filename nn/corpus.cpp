@@ -118,7 +118,8 @@ Corpus read_corpus(DataSource source) {
   const std::vector<std::string_view> documents = documents_of(corpus);
   if (documents.size() < 2)
     throw std::runtime_error(source.paths[0] + ": has " + std::to_string(documents.size()) +
-                             " document, too few: one is for training and one for validation; give "
+                             (documents.empty() ? " documents" : " document") +
+                             ", too few: one is for training and one for validation; give "
                              "more, or read it as one text by --documents text");
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const bool held_out = documents.size() < 10 ? i + 1 == documents.size() : i % 10 == 9;

@@ -77,6 +77,7 @@ struct Damaged : Desk {
     spit(folder.file("cut.jsonl"), R"({"query": "a", "choices": ["b",)");
     spit(folder.file("foreign.jsonl"), R"({"context": "the", "continuation": "Zebra"})");
     fs::create_directory(folder.file("hollow"));
+    spit(folder.file("blank"), "\n\r\n\n");
   }
   void copies() const {
     const auto copy = [&](const char* name, const char* file, const std::string& bytes) {
@@ -268,6 +269,9 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
                "three: has 3 characters, too few: 90 % are for training and must be more than the "
                "context of 32, 10 % for validation; give a text of at least 36 characters"),
            train(tiny + "text.txt --documents files", few),
+           train(tiny + "blank --documents lines",
+                 "blank: has 0 documents, too few: one is for training and one for validation; "
+                 "give more, or read it as one text by --documents text"),
            train(tiny + "text.txt --separator qqq", few),
            train(config + "none.json",
                  "none.json: cannot be opened: No such file or directory; check the path"),
@@ -456,6 +460,9 @@ TEST_CASE("bad input: runs and models that are damaged or no models at all, code
             "trained on; use characters of that text only"},
            {{"sample", "--model", "run", "--prompt", ""},
             "sample: the prompt is empty; give at least one character"},
+           {words("eval --model run --data empty"), "empty: is empty; give a text file"},
+           {words("eval --model run --data hollow"),
+            "hollow: holds no files; give a folder of text files"},
            {words("eval --model run --data binary"),
             "binary: looks binary (byte 0 at position 4); give a plain text file"},
            {words("eval --model run --tasks gold.jsonl"),
