@@ -138,3 +138,20 @@ TEST_CASE("long: real text, killed again and again" * doctest::skip(data_folder(
   CHECK(kills >= 3);
   CHECK(contents(whole + "/model.safetensors") == contents(killed + "/model.safetensors"));
 }
+
+TEST_CASE("long: the preset names spells better than a 5-gram" *
+          doctest::skip(data_folder() == nullptr)) {
+  const TemporaryFolder folder;
+  const std::string names = std::string(data_folder()) + "/names.txt", run = folder.path / "run";
+  REQUIRE(wait_for(start(
+              {"train", "--data", names, "--documents", "lines", "--preset", "names", "--out", run},
+              folder.path / "out")) == 0);
+  REQUIRE(wait_for(start({"eval", "--model", run, "--data", names, "--ngram"},
+                         folder.path / "out")) == 0);
+  const std::string out = contents(folder.path / "out");
+  INFO(out);
+  const double model = number_after(out, "held out +loss [0-9.]+ nats/token, ([0-9.]+) bits");
+  const double ngram = number_after(out, "n = 5 .*Witten-Bell [0-9.]+ nats/token, ([0-9.]+) bits");
+  std::cout << "FIGURE | names, held-out bits/byte (5-gram " << ngram << ") | " << model << "\n";
+  CHECK(model < ngram);
+}
