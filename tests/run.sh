@@ -12,17 +12,20 @@ case ${1:-} in
 esac
 build=$1
 shift
-filter=
+names=
 without=
 while [ $# -gt 0 ]; do
   case $1 in
     --all) export PELLUCID_TEST_ALL=1 ;;
     --without) without=$2 && shift ;;
     -*) echo "pellucid test: no option $1; there is --all, and right after test --sanitize or --mutants" >&2 && exit 2 ;;
-    *) filter="$filter${filter:+|}$1" ;;
+    *) names="$names${names:+
+}$1" ;;
   esac
   shift
 done
+# As CTest wants them: one regular expression, in which a name's own characters mean themselves.
+filter=$(printf '%s' "$names" | sed 's/[][\\.*^$()+?|]/\\&/g' | paste -s -d '|' -)
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 log=$build/Testing/Temporary/LastTest.log
 mkdir -p "$build/Testing/Temporary"
@@ -34,8 +37,8 @@ status=$?
 
 # A group that crashed, ran too long, was not built, or is no doctest program counts as one test. Of
 # one that was not built the log says "Test Passed.", but gives it no command.
-awk -F' [|] ' -v status=$status -v filter="$filter" '
-  /^[0-9]+\/[0-9]+ Testing: / { groups++; outside = 1; counted = failed_here = 0 }
+NAMES=$names awk -F' [|] ' -v status=$status -v without="${without:+1}" '
+  /^[0-9]+\/[0-9]+ Testing: / { groups = groups $0 "\n"; outside = 1; counted = failed_here = 0 }
   outside && /^Command: ""/   { not_run = 1 }
   outside && /^Output:/       { outside = 0 }
   /^<end of output>/          { outside = 1 }
@@ -50,7 +53,10 @@ awk -F' [|] ' -v status=$status -v filter="$filter" '
   END {
     if (figures) printf "\nFigures measured by this run\n%s", figures
     if (skipped) printf "\nSkipped\n%s", names
-    if (!groups && filter) printf "\nNo group of tests has a name with %s in it; ctest --test-dir build -N lists them\n", filter
+    count = split(ENVIRON["NAMES"], name, "\n")
+    for (n = 1; n <= count; n++)
+      if (!index(groups, name[n]) && (!groups || !without))
+        printf "\nNo group of tests has a name with %s in it; ctest --test-dir build -N lists them\n", name[n]
     if (status != 0 && failed == 0) failed = 1
     printf "\n%d passed, %d failed, %d skipped\n", passed, failed, skipped
     exit failed > 0 || passed == 0

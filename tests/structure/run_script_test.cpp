@@ -86,6 +86,21 @@ TEST_CASE("names choose groups, --all reaches the programs, other options are re
   CHECK(none.code == 1);
   CHECK(none.out.find("No group of tests has a name with nothing in it") != std::string::npos);
   CHECK(last_line(none.out) == "0 passed, 0 failed, 0 skipped");
+  // A slip of the pen is told, also beside a name that some group has.
+  const Ended slip = groups.tests({"gpt", "tensr"});
+  CHECK(slip.out.find("No group of tests has a name with tensr in it") != std::string::npos);
+  CHECK(slip.out.ends_with("\n10 passed, 0 failed, 0 skipped\n"));
+  CHECK(groups.tests({"--without", "npy", "gpt", "npy"}).out.find("No group") ==
+        std::string::npos);  // left out is no slip
+  // Names are texts, not patterns.
+  CHECK(last_line(groups.tests({"nn.gpt"}).out) == "10 passed, 0 failed, 0 skipped");
+  for (const std::string name : {"nn.g.t", "[", "n*", "(", "\\", "^nn", "gpt$", "a|b", "+", "%s"}) {
+    const Ended odd = groups.tests({name});
+    INFO(odd.out, odd.err);
+    CHECK(odd.code == 1);
+    CHECK(odd.err.find("RegularExpression") == std::string::npos);
+    CHECK(odd.out.find("a name with " + name + " in it") != std::string::npos);
+  }
   RunOptions shell;
   shell.program = "/bin/sh";
   const Ended help = run({PELLUCID_SOURCE_DIR "/tests/run.sh", "--help"}, shell);
