@@ -18,7 +18,7 @@ if has timeout; then limit="timeout 600"; fi
 # ---- the copy -------------------------------------------------------------------------------------
 
 files_of() {
-  (cd "$1" && find CMakeLists.txt README.md pellucid kernels tensor autograd nn tutorials tests -type f) | sort
+  (cd "$1" && find CMakeLists.txt CMakePresets.json CONTRIBUTING.md README.md pellucid kernels tensor autograd nn tutorials tests -type f) | sort
 }
 mkdir -p "$tree" "$build"
 files_of "$root" >"$work/files"

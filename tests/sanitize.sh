@@ -19,17 +19,20 @@ course.kill_table address,undefined thread: an exercise has AddressSanitizer of 
 course.lessons thread: grades an exercise, which has AddressSanitizer of its own
 demos.start_script address,undefined thread: runs the start script among stubs, no library code
 structure.mutants address,undefined thread: runs shell scripts, no library code
+structure.package address,undefined thread: builds the library anew, without them
+structure.presets address,undefined thread: configures builds, no library code
 structure.run_script address,undefined thread: runs shell scripts, no library code
 structure.sanitize address,undefined thread: runs shell scripts, no library code"
 
 targets() {
   filter=
   for argument; do
-    case $argument in -*) ;; *) filter="$filter${filter:+|}$argument" ;; esac
+    case $argument in -*) ;; *) filter="$filter${filter:+
+}$argument" ;; esac
   done
   [ -n "$filter" ] || { echo all; return; }
   printf '%s\n' "$root"/tests/*/*_test.cpp |
-    sed -n 's|.*/\([^/]*\)/\([^/]*\)_test\.cpp$|\1.\2|p' | grep -E -e "$filter" |
+    sed -n 's|.*/\([^/]*\)/\([^/]*\)_test\.cpp$|\1.\2|p' | grep -F -e "$filter" |
     sed 's/\./_/; s/^/test_/' | grep . || die "no group of tests has a name with $filter in it"
 }
 

@@ -83,7 +83,8 @@ struct World {
       fs::create_directories(root + "/" + name);
       spit(root + "/" + name + "/empty", "");
     }
-    for (const char* name : {"CMakeLists.txt", "README.md", "pellucid"})
+    for (const char* name :
+         {"CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "README.md", "pellucid"})
       spit(root + "/" + name, "");
     spit(root + "/kernels/a.cpp", "right\n  good = 1 + &;\nunused unused\n");
     spit(root + "/tests/mutants.txt", list);

@@ -13,28 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "structure/readme_blocks.h"
+
 namespace fs = std::filesystem;
 
 namespace {
-
-// The blocks of one language: ```sh ... ```.
-std::vector<std::string> blocks(const std::string& language,
-                                const std::string& page = "/README.md") {
-  std::ifstream in(PELLUCID_SOURCE_DIR + page);
-  std::vector<std::string> found;
-  bool inside = false;
-  for (std::string line; std::getline(in, line);) {
-    if (!inside && line == "```" + language) {
-      inside = true;
-      found.emplace_back();
-    } else if (inside && line == "```") {
-      inside = false;
-    } else if (inside) {
-      found.back() += line + "\n";
-    }
-  }
-  return found;
-}
 
 struct Ended {
   int code;
