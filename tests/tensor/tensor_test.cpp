@@ -31,6 +31,7 @@ TEST_CASE("a shape has at most 8 dimensions, and its own bounds") {
   const Shape shape{4, 5};
   CHECK(shape[-2] == 4);
   CHECK_THROWS_WITH(shape[2], "dimension 2 of a shape with 2 dimensions; wanted -2 to 1");
+  CHECK_THROWS_WITH(Shape()[0], "dimension 0 of a shape () that has no dimensions");
   CHECK_THROWS_AS(shape[-3], std::invalid_argument);
   CHECK_THROWS_AS(scalar(1).size(0), std::invalid_argument);
   CHECK(Shape{} == Shape{});
