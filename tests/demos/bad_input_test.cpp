@@ -26,6 +26,9 @@ TEST_CASE("bad input: command lines, code 2") {
       line("train --data text.txt --out new --preset huge",
            "no preset is called \"huge\"; there are: tiny, demo, names, shakespeare, stories, "
            "gpt2-small-shape"),
+      line("train --data text.txt --out new --preset shakespear",
+           "no preset is called \"shakespear\"; did you mean shakespeare? there are: tiny, demo, "
+           "names, shakespeare, stories, gpt2-small-shape"),
       line(train + "--steps 0",
            "--steps: wanted a whole number from 1 to 1099511627776; got \"0\""),
       line(train + "--minutes nan", "--minutes: wanted a number from 0.05 to 1e+06; got \"nan\""),

@@ -195,6 +195,11 @@ TEST_CASE("the demo keeps a run that sample, eval, inspect and report take, with
   CHECK(metrics.column("floor").x == metrics.column("val_loss").x);
   CHECK(metrics.column("val_loss").y.back() > floor);
 
+  const Samples samples = read_samples(d.folder.file("demo run/samples.jsonl"));
+  CHECK(samples.list.back().step == metrics.lines);
+  for (std::size_t i = 1; i < samples.list.size(); ++i)
+    CHECK(samples.list[i].step > samples.list[i - 1].step);
+
   REQUIRE(d.pellucid({"report", "demo run"}).code == 0);
   const std::string html = slurp(d.folder.file("demo run/report.html"));
   CHECK(has(html, "; floor: " + fixed(floor, 4)));

@@ -33,6 +33,8 @@ void DemoRun::losses(double model, double ngram, double floor) {
 }
 
 void DemoRun::sample(int64_t step, const std::string& text) {
+  if (step == sampled_) return;
+  sampled_ = step;
   folder_.append_sample({{"step", step}, {"prompt", "\n"}, {"text", text}});
 }
 

@@ -15,8 +15,8 @@ class DemoRun {
 
   void step(const nn::StepResult& result, double seconds);
   void losses(double model, double ngram, double floor);  // after the last step
-  void sample(int64_t step, const std::string& text);
-  void end(nn::Trainer& trainer);  // writes the model
+  void sample(int64_t step, const std::string& text);     // once a step
+  void end(nn::Trainer& trainer);                         // writes the model
 
   const std::string& path() const { return folder_.path(); }
 
@@ -26,7 +26,8 @@ class DemoRun {
   nn::RunFolder folder_;
   nn::Tokenizer tokenizer_;
   nn::DataSource data_;
-  nlohmann::json line_;  // of the last step: its losses may follow
+  nlohmann::json line_;   // of the last step: its losses may follow
+  int64_t sampled_ = -1;  // the step of the last sample
 };
 
 }  // namespace pellucid::demos

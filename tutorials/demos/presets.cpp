@@ -68,7 +68,13 @@ std::string preset_names() {
 const Preset& find_preset(const std::string& name) {
   for (const Preset& preset : presets())
     if (name == preset.name) return preset;
-  throw UsageError("no preset is called \"" + name + "\"; there are: " + preset_names());
+  std::string meant;
+  double least = 0.4;  // of the letters: what is farther is another word
+  for (const Preset& preset : presets())
+    if (const double d = spelling_distance(name, preset.name); d < least)
+      meant = "did you mean " + preset.name + "? ", least = d;
+  throw UsageError("no preset is called \"" + name + "\"; " + meant +
+                   "there are: " + preset_names());
 }
 
 json read_values(const std::string& path) {
