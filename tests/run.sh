@@ -25,6 +25,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 # As CTest wants them: one regular expression, in which a name's own characters mean themselves.
+# shellcheck disable=SC2016 # the $ there is sed's
 filter=$(printf '%s' "$names" | sed 's/[][\\.*^$()+?|]/\\&/g' | paste -s -d '|' -)
 cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 log=$build/Testing/Temporary/LastTest.log

@@ -144,7 +144,7 @@ TEST_CASE("what is not written yet is told so, once for all checks that wait for
   INFO(ended.out);
   CHECK(has(ended.out,
             "  0/2  row_major: the strides of a tensor without gaps\n"
-            "  0/2  no dimensions, sizes of 1 and of 0\n"
+            "  0/2  all five: no dimensions, sizes of 1 and of 0\n"
             "         not written yet: row_major in strides.cpp (these 2 checks)\n"
             "  0/2  offset_of: where an element lies\n"
             "         not written yet: offset_of in strides.cpp\n"));

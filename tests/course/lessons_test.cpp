@@ -208,6 +208,16 @@ TEST_CASE("the test of code blocks knows a block that is not in its file") {
   CHECK(fault_of_formulas("so $a_{1$ is\n") == "a { too many: so $a_{1$ is\n");
 }
 
+TEST_CASE("a learner's program for a pasted call is built as its head says") {
+  const TemporaryFolder folder;
+  const Ended built = run({PELLUCID_CXX, "-std=c++20", "-I.", "tutorials/01-tensors/try.cpp",
+                           "tensor/strides.cpp", "-o", folder.file("try")},
+                          {.program = "/usr/bin/env", .folder = PELLUCID_SOURCE_DIR});
+  INFO(built.err);
+  REQUIRE(built.code == 0);
+  CHECK(run({}, {.program = folder.file("try")}).out == "(4, 1)\n");
+}
+
 TEST_CASE("the links and formulas of a lesson resolve") {
   for (const Lesson& lesson : lessons()) {
     INFO(lesson.name);

@@ -176,6 +176,8 @@ TEST_CASE("the demo keeps a run that sample, eval, inspect and report take, with
   const Ended demo = d.pellucid({"demo", "--minutes", "0.05", "--out", "demo run"});
   INFO(demo.err);
   REQUIRE(demo.code == 0);
+  CHECK(has(demo.out, "It has read too little on this machine; more time helps: "));
+  CHECK(has(demo.out, " demo --minutes 1\n"));
   CHECK(has(demo.out, "Kept in demo run. Look at it with: "));
   const std::string stories = slurp(d.folder.file("demo run/stories.txt"));
   CHECK(lines(stories) == 200);

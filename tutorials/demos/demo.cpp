@@ -338,9 +338,13 @@ class Demo {
         "Right by grammar:     %zu of %zu stories, to the last character; copied from training: "
         "%zu\n",
         accepted, kSamples, copies);
+    const std::string more = std::to_string(std::lround(std::ceil(3 * budget_ / 60)));
     if (interrupted())
       std::printf("Training was stopped early, at step %lld.\n",
                   static_cast<long long>(trainer_.steps()));
+    else if (2 * accepted < kSamples)
+      std::printf("It has read too little on this machine; more time helps: %s\n",
+                  nn::shell_command({"demo", "--minutes", more}).c_str());
   }
 
   double budget_;  // seconds of training

@@ -5,6 +5,8 @@
 //   ./pellucid grade 01-tensors --watch    the same again each time you save this file
 //   ./pellucid grade 01-tensors --hint     a hint for the first check that fails
 //
+// If you began with --student-build, give it each time: without it all of Pellucid is built.
+//
 // Begin anywhere: what you have not written yet costs only its own points. A Shape is a short list
 // of numbers, of sizes or of strides:
 //   Shape s = {2, 3, 4};    s.dim() is 3;    s[0] is 2;    s[-1] is 4, counted from the end;
