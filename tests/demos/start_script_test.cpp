@@ -1,5 +1,7 @@
 // The start script ./pellucid in a world of stubs: what it asks, says, installs, builds and runs.
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <sstream>
@@ -411,6 +413,42 @@ TEST_CASE("help before the first build is the script's own, and builds and asks 
   CHECK(has(machine.start({"train", "--help"}).out, "<train>\n<--help>\n"));
   fs::remove(machine.root + "/build/pellucid");
   CHECK(has(machine.start({"grade", "--student-build", "-h"}).out, "<-h>\n"));
+}
+
+TEST_CASE("help builds nothing where there is a program, and the grader alone tells of grade") {
+  const Machine machine;
+  CHECK(machine.start({"doctor"}).code == 0);
+  const std::string log = machine.log();
+  CHECK(has(machine.start({"sample", "--help"}).out, "<sample>\n<--help>\n"));
+  CHECK(has(machine.start({"--help"}).out, "<--help>\n"));
+  fs::remove(machine.root + "/build/pellucid");
+  CHECK(has(machine.start({"grade", "--help"}).out, "<grade>\n<--help>\n"));
+  CHECK(has(machine.start({"sample", "--help"}).out, "Pellucid's start script"));
+  CHECK(machine.log() == log);
+}
+
+TEST_CASE("help does not wait for a build that runs; others do, and say so" *
+          doctest::skip(access("/usr/bin/flock", X_OK) != 0) *
+          doctest::description("flock is not installed")) {
+  const Machine machine;
+  fs::create_symlink("/usr/bin/flock", machine.bin("flock"));
+  CHECK(machine.start({"doctor"}).code == 0);
+  const int lock =
+      open((machine.root + "/build/.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(flock(lock, LOCK_EX) == 0);
+  RunOptions options = machine.options();
+  options.seconds = 20;
+  CHECK(has(run({"train", "--help"}, options).out, "<train>\n<--help>\n"));
+  options.program = "/bin/sh";
+  Process waits({"-c", "exec \"$0\" doctor 2>&1", machine.root + "/pellucid"}, options);
+  while (waits.running() && !has(waits.output(), "\n")) usleep(1000);
+  CHECK(waits.output() ==
+        "Waiting for another ./pellucid that builds in build/ (Ctrl-C stops waiting; nothing is "
+        "lost)\n");
+  close(lock);
+  const Ended ended = waits.wait();
+  CHECK(ended.code == 0);
+  CHECK(has(ended.out, "<doctor>\n"));
 }
 
 TEST_CASE("test builds everything and hands over to tests/run.sh") {
