@@ -43,6 +43,21 @@ TEST_CASE("grade without a name lists the exercises") {
   CHECK(has(ended.out, "01-tensors      20 points  strides, broadcasting"));
 }
 
+TEST_CASE("an output that nobody reads on ends it silently; a full disk is an error") {
+  const std::string grader = PELLUCID_LESSONS "/grader";
+  for (const std::string program : {std::string(PELLUCID_PROGRAM), grader}) {
+    // Writes until the pipe is closed for sure, and only then grades.
+    const std::string closed =
+        "trap '' PIPE; { while echo x 2>/dev/null; do :; done; \"$0\" grade; echo \"$?\" >&2; } | "
+        ":";
+    CHECK(run({"-c", closed, program}, {.program = "/bin/sh"}).err == "141\n");
+    if (access("/dev/full", W_OK) != 0) continue;
+    const Ended full = run({"grade"}, {.program = program, .out_to = "/dev/full"});
+    CHECK(full.code == 1);
+    CHECK(full.err == "pellucid: the output could not be written: is the disk full?\n");
+  }
+}
+
 TEST_CASE("a grading tells points, the first failing case as code, and writes both results files") {
   TemporaryFolder folder;
   const std::string file = folder.file("mine.cpp");

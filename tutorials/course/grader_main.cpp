@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   course::add_grade(app, arguments, run);
   if (const int code = demos::parse(app, argc, argv); code >= 0) return code;
   try {
-    return run();
+    return demos::finished(run());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "pellucid: %s\n", error.what());
     return 1;

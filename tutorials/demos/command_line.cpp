@@ -1,11 +1,16 @@
 #include "tutorials/demos/command_line.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "tensor/files.h"
 
@@ -87,6 +92,13 @@ double spelling_distance(const std::string& a, const std::string& b) {
     }
   }
   return static_cast<double>(row.back()) / static_cast<double>(std::max(a.size(), b.size()));
+}
+
+int finished(int code) {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  if (poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP))) return 128 + SIGPIPE;
+  throw std::runtime_error("the output could not be written: is the disk full?");
 }
 
 int wrong(const std::string& what, const std::vector<std::string>& help) {

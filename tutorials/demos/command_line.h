@@ -50,6 +50,9 @@ double spelling_distance(const std::string& a, const std::string& b);
 // Parses the line; returns -1 to go on, or an exit code: 0 after --help, 2 for a wrong line, which
 // one line on stderr tells, with where help is.
 int parse(CLI::App& app, int argc, char** argv);
+// At a command's end: its exit code, or that of SIGPIPE where nobody reads the output on, as
+// `| head`. Throws if the output could not be written otherwise.
+int finished(int code);
 // Says on stderr what is wrong with the line, and where help is; returns 2.
 int wrong(const std::string& what, const std::vector<std::string>& help);
 

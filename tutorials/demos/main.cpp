@@ -245,10 +245,7 @@ int main(int argc, char** argv) {
     if (threads > 0) set_num_threads(threads);
     num_threads();  // a wrong setting in the environment ends it here
     gemm_backend();
-    const int code = run();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout))
-      throw std::runtime_error("the output could not be written: is the disk full?");
-    return code;
+    return finished(run());
   } catch (const UsageError& error) {
     return wrong(error.what(), {argv[1], "--help"});
   } catch (const OutOfMemory& error) {
