@@ -45,7 +45,7 @@ TEST_CASE("grade without a name lists the exercises") {
 
 TEST_CASE("an output that nobody reads on ends it silently; a full disk is an error") {
   const std::string grader = PELLUCID_LESSONS "/grader";
-  for (const std::string program : {std::string(PELLUCID_PROGRAM), grader}) {
+  for (const std::string& program : {std::string(PELLUCID_PROGRAM), grader}) {
     // Writes until the pipe is closed for sure, and only then grades.
     const std::string closed =
         "trap '' PIPE; { while echo x 2>/dev/null; do :; done; \"$0\" grade; echo \"$?\" >&2; } | "
@@ -92,7 +92,7 @@ TEST_CASE("a grading tells points, the first failing case as code, and writes bo
             "<failure message=\"2 points: offset_of: where an element lies\">offset_of({1, 2}, {4, "
             "1})&#10;is 6"));
 
-  CHECK(has(junit, "<property name=\"--seed\" value=\"1\"/>"));
+  CHECK(has(junit, "<property name=\"seed\" value=\"1\"/>"));
   CHECK(has(ended.out, file + " --seed 1\n"));
 
   CHECK(run({"grade", "01-tensors", "--file", file, "--require-full"}).code == 1);
@@ -123,6 +123,9 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
   CHECK(has(summary, "\nNothing was run: mine.cpp is refused\n"));
   CHECK(has(summary, "\nmissing row_major(Shape const&); you define row_major(Shape)\n"));
   CHECK(has(ended.out, "missing row_major(Shape const&); you define row_major(Shape)\n"));
+  CHECK(has(ended.out,
+            "missing offset_of(Shape const&, Shape const&), which tensor/strides.h declares: is it "
+            "deleted, renamed, or hidden in an unnamed namespace?\n"));
 }
 
 TEST_CASE(
@@ -152,6 +155,27 @@ TEST_CASE(
   const std::string printed = graded("std::printf(\"dims %d\\n\", 7); return -1;");
   CHECK(has(printed, "Your file printed:\n"));
   CHECK(has(printed, "  dims 7\n"));
+  const std::string ten = graded("for (int i = 0; i < 10; ++i) std::puts(\"ha\"); return -1;");
+  CHECK(std::regex_search(
+      ten, std::regex("Your file printed:\n  \\(the last 10 of \\d+0 lines\\)\n(  ha\n){10}\n")));
+}
+
+TEST_CASE("a refusal by another exception is told which one is wanted, other checks are not") {
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  std::string text = slurp(kLibrary);
+  const std::string check = "CHECK_ARG(lead >= 0, ", other = "  int64_t offset = 0;\n";
+  text.replace(text.find(check), check.size(),
+               "if (lead < 0) throw std::out_of_range(\"no\");\n  CHECK_ARG(lead >= 0, ");
+  text.replace(text.find(other), other.size(), other + "  throw std::out_of_range(\"far\");\n");
+  spit(file, "#include <stdexcept>\n" + text);
+  const Ended ended = run({"grade", "01-tensors", "--file", file});
+  INFO(ended.out);
+  CHECK(has(ended.out,
+            "         throws an exception: no\n"
+            "         what does not fit is refused by std::invalid_argument, which CHECK_ARG "
+            "throws\n"));
+  CHECK(has(ended.out, "         throws an exception: far\n  3/3  "));
 }
 
 TEST_CASE("what is not written yet is told so, once for all checks that wait for it") {
@@ -371,6 +395,7 @@ TEST_CASE("a kernel for one dtype only is found out, although instantiations are
   std::filesystem::create_directories(folder.file("floor.dir/kernels"));
   Exercise exercise;
   exercise.replaces = "kernels/row.cpp";
+  exercise.header = "kernels/row.h";
   exercise.templates = {"pellucid::cpu::row<"};
   exercise.library = {
       compiled("row", kernel + "template void row<double>(double*, const double*);\n}\n")};
@@ -378,7 +403,9 @@ TEST_CASE("a kernel for one dtype only is found out, although instantiations are
   CHECK(object_faults(exercise).empty());
   exercise.object = compiled("mine", kernel + "}\n");
   CHECK(object_faults(exercise) ==
-        std::vector<std::string>{"missing void cpu::row<double>(double*, double const*)"});
+        std::vector<std::string>{
+            "missing void cpu::row<double>(double*, double const*), which "
+            "kernels/row.h declares: is it deleted, renamed, or not instantiated for this type?"});
   exercise.object = compiled(
       "calls", kernel +
                    "template void row<double>(double*, const double*);\n"

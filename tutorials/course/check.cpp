@@ -64,6 +64,14 @@ std::string unwritten(const std::logic_error& error) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : "";
 }
 
+// What a check that wants a refusal adds to another exception's text.
+const char* wanted_instead(const Check& check, const std::exception& error) {
+  const bool refuses = std::string(check.name).ends_with("_refuses");
+  return refuses && !dynamic_cast<const std::invalid_argument*>(&error)
+             ? "\nwhat does not fit is refused by std::invalid_argument, which CHECK_ARG throws"
+             : "";
+}
+
 struct Verdict {
   const char* word;
   std::string text = {};  // of a failure, the call and what it gave
@@ -80,7 +88,7 @@ Verdict verdict(const Check& check, uint64_t seed) {
   } catch (const std::exception& error) {
     const auto* logic = dynamic_cast<const std::logic_error*>(&error);
     if (logic && !unwritten(*logic).empty()) return {"unwritten", unwritten(*logic)};
-    return {"fail", call + "throws an exception: " + error.what()};
+    return {"fail", call + "throws an exception: " + error.what() + wanted_instead(check, error)};
   } catch (...) {
     return {"fail", call + "throws an exception that is no std::exception"};
   }

@@ -20,7 +20,7 @@ class Random {
 };
 
 struct Check {
-  const char* name;  // as in exercise.json
+  const char* name;  // as in exercise.json; one that wants a refusal ends with "_refuses"
   void (*run)(Random& random);
 };
 

@@ -108,6 +108,10 @@ std::vector<std::string> object_faults(const Exercise& exercise) {
         if (readable(other) == readable(name)) fault += " outside of namespace pellucid";
         other.clear();
       }
+    if (fault.find(';') == std::string::npos)
+      fault += ", which " + exercise.header + " declares: is it deleted, renamed, " +
+               (begins_with(name, exercise.templates) ? "or not instantiated for this type?"
+                                                      : "or hidden in an unnamed namespace?");
     faults.push_back(fault);
   }
   for (const std::string& name : strangers) {

@@ -17,7 +17,8 @@ std::string indented(const std::string& text, std::size_t spaces) {
   return out;
 }
 
-// The last lines, without bytes that a terminal would take for orders.
+// The last lines, how many there were if not all, without bytes that a terminal would take for
+// orders.
 std::string tail(const std::string& text, std::size_t most) {
   std::vector<std::string> lines;
   std::istringstream in(text);
@@ -27,6 +28,8 @@ std::string tail(const std::string& text, std::size_t most) {
     lines.push_back(line.substr(0, 200));
   }
   std::string out;
+  if (lines.size() > most)
+    out = "(the last " + std::to_string(most) + " of " + std::to_string(lines.size()) + " lines)\n";
   for (std::size_t i = lines.size() - std::min(most, lines.size()); i < lines.size(); ++i)
     out += lines[i] + "\n";
   return out;
@@ -112,7 +115,7 @@ std::string to_junit(const Exercise& exercise, const Grade& grade) {
   std::ostringstream out;
   out << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\""
       << xml(exercise.name) << "\" tests=\"" << grade.checks.size() << "\" failures=\"" << failures
-      << "\" errors=\"0\">\n    <properties><property name=\"--seed\" value=\"" << grade.seed
+      << "\" errors=\"0\">\n    <properties><property name=\"seed\" value=\"" << grade.seed
       << "\"/></properties>\n";
   for (const CheckGrade& c : grade.checks) {
     out << "    <testcase classname=\"" << xml(exercise.name) << "\" name=\"" << xml(c.check.name)
