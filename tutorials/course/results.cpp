@@ -57,25 +57,19 @@ std::string xml(const std::string& text) {
 }
 
 // Its points, and what it is.
-std::string line_of(const CheckGrade& c) {
+std::string line_of(const CheckGrade& c, const std::string& more = "") {
   return "  " + std::to_string(c.passed ? c.check.points : 0) + "/" +
-         std::to_string(c.check.points) + "  " + c.check.says + "\n";
+         std::to_string(c.check.points) + "  " + c.check.says + more + "\n";
 }
 
-// Checks that fail for one function that is not written yet stand together, and it is told once.
+// A function that is not written yet is told in full at the first check that waits for it.
 std::string to_text(const std::vector<CheckGrade>& checks) {
   std::ostringstream out;
   std::set<std::string> told;
   for (const CheckGrade& c : checks) {
-    if (!c.unwritten.empty() && !told.insert(c.unwritten).second) continue;
-    int together = 0;
-    for (const CheckGrade& other : checks) {
-      if (&other != &c && (c.unwritten.empty() || other.unwritten != c.unwritten)) continue;
-      out << line_of(other);
-      ++together;
-    }
-    const std::string all = " (these " + std::to_string(together) + " checks)";
-    if (!c.passed) out << indented(c.text + (together > 1 ? all : ""), 9);
+    const bool waits = !c.unwritten.empty() && !told.insert(c.unwritten).second;
+    out << line_of(c, waits ? " (waits for " + c.unwritten + ")" : "");
+    if (!c.passed && !waits) out << indented(c.text, 9);
   }
   return out.str();
 }
