@@ -227,7 +227,10 @@ TEST_CASE("hints can be asked for by check, and read again") {
   CHECK(late.rfind("Hint 1 of 2 for must_copy:\n", 0) == 0);
   CHECK(second.rfind("Hint 2 of 3 for row_major:\n", 0) == 0);
   for (int time = 0; time < 2; ++time)
-    CHECK(run({"grade", "01-tensors", "--hints"}).out == first + second + late);
+    CHECK(run({"grade", "01-tensors", "--hints"}).out.rfind(first + second + late + "For ", 0) ==
+          0);
+  CHECK(has(run({"grade", "01-tensors", "--hints"}).out,
+            "01-tensors --hint CHECK\nwhere CHECK is one of row_major, offset_of, "));
   const Ended ended = run({"grade", "01-tensors", "--hint", "row"});
   CHECK(ended.code == 1);
   CHECK(ended.err ==
@@ -236,14 +239,46 @@ TEST_CASE("hints can be asked for by check, and read again") {
         "must_copy, corners\n");
 }
 
+TEST_CASE("a hint by an older grading says so, and of a file that was refused there is none") {
+  std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
+  TemporaryFolder folder;
+  const std::string file = folder.file("mine.cpp");
+  const std::string older = "By the grading before your last change: grade again";
+  const auto graded = [&] { return run({"grade", "01-tensors", "--file", file}).out; };
+  const auto hint = [] { return run({"grade", "01-tensors", "--hint"}).out; };
+  CHECK(hint().rfind("Hint 1 of 3 for row_major:\n", 0) == 0);  // without any grading
+  spit(file, mistaken());
+  CHECK(has(graded(), "--hint offset_of\n"));
+  CHECK(hint().rfind("Hint 1 of 2 for offset_of:\n", 0) == 0);
+  spit(file, slurp(file) + "int x = y;\n");
+  CHECK(has(hint(), older));
+  CHECK(!has(run({"grade", "01-tensors", "--hint", "corners"}).out, older));
+
+  CHECK(!has(graded(), "A hint: "));
+  const std::string refused = hint();
+  INFO(refused);
+  CHECK(refused.rfind("mine.cpp does not compile: mine.cpp:", 0) == 0);
+  CHECK(has(refused, " error: "));
+  CHECK(has(refused, "\nHints begin when that is mended. "));
+  CHECK(has(refused, "\nwhere CHECK is one of row_major, offset_of, "));
+  CHECK(has(run({"grade", "01-tensors", "--hint", "corners"}).out, "Hint 2 of 3 for corners:\n"));
+  spit(file, "");
+  graded();
+  CHECK(has(hint(), "mine.cpp is refused: does not include \"tensor/strides.h\"\n"));
+  spit(file, slurp(kLibrary));
+  CHECK(has(hint(), older));
+  graded();
+  CHECK(hint() == "All checks passed the last time: there is nothing left to hint at.\n");
+}
+
 TEST_CASE("lines that tell a command keep --student-build") {
   RunOptions options;
   options.environment = {{"PELLUCID_COMMAND", "./pellucid"}};
   std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
   CHECK(has(run({"grade", "01-tensors", "--student-build", "--file", kStub}, options).out,
-            "A hint: ./pellucid grade 01-tensors --student-build --hint\n"));
+            "A hint: ./pellucid grade 01-tensors --student-build --hint row_major\n"));
   CHECK(has(run({"grade", "01-tensors", "--file", kStub}, options).out,
-            "A hint: ./pellucid grade 01-tensors --hint\n"));
+            "A hint: ./pellucid grade 01-tensors --hint row_major\n"));
   CHECK(has(run({"grade", "01-tensors", "--student-build", "--hints"}, options).out,
             "The first: ./pellucid grade 01-tensors --student-build --hint\n"));
 }
@@ -326,7 +361,7 @@ TEST_CASE(
     "a name as the shell completes it is taken, and a near one is answered by the right one") {
   std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
   for (const std::string name : {"01-tensors/", "tutorials/01-tensors", "./tutorials/01-tensors//"})
-    CHECK(run({"grade", name, "--hints"}).out.ends_with(" grade 01-tensors --hint\n"));
+    CHECK(has(run({"grade", name, "--hints"}).out, " grade 01-tensors --hint\n"));
   const std::pair<std::string, std::string> near[] = {{"tensors", "01-tensors"},
                                                       {"01", "01-tensors"},
                                                       {"01-tensor", "01-tensors"},

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
@@ -35,11 +36,21 @@ std::string command(const Exercise& exercise, const GradeArguments& a, const std
          (a.student_build ? " --student-build" : "") + options;
 }
 
-// What `--hint` has to remember between two calls: the first check that failed, and how many hints
-// of each check were shown. A damaged file only begins anew.
+// Changes when the file does; "" if there is none.
+std::string fingerprint(const std::string& file) {
+  std::error_code none;
+  if (!fs::is_regular_file(file, none)) return "";
+  return std::to_string(std::hash<std::string>{}(read_file(file)));
+}
+
+// What `--hint` has to remember between two calls: of the last grading the file, the first check
+// that failed, or why nothing was run; and how many hints of each check were shown. A damaged file
+// only begins anew.
 struct Progress {
   std::string path;
   std::string failed;
+  std::string refused = {};                 // in one line
+  std::string file = {}, fingerprint = {};  // "": nothing was graded yet
   std::map<std::string, std::size_t> shown;
 
   explicit Progress(const Exercise& e)
@@ -49,13 +60,21 @@ struct Progress {
     if (!j.is_object() || !j.contains("failed") || !j.contains("shown")) return;
     try {
       failed = j["failed"].get<std::string>();
+      refused = j.value("refused", "");
+      file = j.value("file", "");
+      fingerprint = j.value("fingerprint", "");
       shown = j["shown"].get<decltype(shown)>();
     } catch (const json::exception&) {
       shown.clear();
     }
   }
   void save() const {
-    write_file_atomically(path, json{{"failed", failed}, {"shown", shown}}.dump(2) + "\n");
+    const json j = {{"failed", failed},
+                    {"refused", refused},
+                    {"file", file},
+                    {"fingerprint", fingerprint},
+                    {"shown", shown}};
+    write_file_atomically(path, j.dump(2, ' ', true, json::error_handler_t::replace) + "\n");
   }
 };
 
@@ -64,10 +83,22 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
+// Why nothing was run, with the first error; "" if all was.
+std::string refusal(const Grade& result) {
+  if (result.refused.empty()) return "";
+  const std::vector<std::string>& faults = result.faults;
+  auto first = std::find_if(faults.begin(), faults.end(), [](const std::string& fault) {
+    return fault.find("error: ") != std::string::npos;
+  });
+  if (first == faults.end()) first = faults.begin();
+  return fs::path(result.file).filename().string() + " " + result.refused +
+         (first == faults.end() ? "" : ": " + *first);
+}
+
 // The points of one grading.
 int grade_once(const Exercise& exercise, const GradeArguments& a) {
-  const std::string own = exercise.file;
-  const Grade result = grade(exercise, a.file.empty() ? own : a.file, a.seed);
+  const std::string file = a.file.empty() ? exercise.file : a.file;
+  const Grade result = grade(exercise, file, a.seed);
   say(to_text(exercise, result));
   if (!a.junit.empty()) write_file_atomically(a.junit, to_junit(exercise, result));
   if (!a.gradescope.empty()) write_file_atomically(a.gradescope, to_gradescope(exercise, result));
@@ -75,8 +106,12 @@ int grade_once(const Exercise& exercise, const GradeArguments& a) {
   const auto failed = std::find_if(result.checks.begin(), result.checks.end(),
                                    [](const CheckGrade& c) { return !c.passed; });
   progress.failed = failed == result.checks.end() ? "" : failed->check.name;
+  progress.refused = refusal(result);
+  progress.file = fs::absolute(file).string();
+  progress.fingerprint = fingerprint(file);
   progress.save();
-  if (failed != result.checks.end()) say("A hint: " + command(exercise, a, " --hint") + "\n");
+  if (result.refused.empty() && failed != result.checks.end())
+    say("A hint: " + command(exercise, a, " --hint " + progress.failed) + "\n");
   return result.points();
 }
 
@@ -93,20 +128,33 @@ std::string hint_text(const Exercise& exercise, const std::string& check, std::s
          check + ":\n" + hints[number] + "\n";
 }
 
+std::string names_of(const std::vector<ExerciseCheck>& checks) {
+  std::string names;
+  for (const ExerciseCheck& c : checks) names += (names.empty() ? "" : ", ") + c.name;
+  return names;
+}
+
+// How to ask for the hints of one check.
+std::string choice(const Exercise& exercise, const GradeArguments& a) {
+  return "For a check that you choose: " + command(exercise, a, " --hint CHECK") +
+         "\nwhere CHECK is one of " + names_of(exercise.checks) + "\n";
+}
+
 int show_next_hint(const Exercise& exercise, const GradeArguments& a) {
   Progress progress(exercise);
   const std::string check = a.check.empty() ? progress.failed : a.check;
-  std::string names;
-  bool known = false;
-  for (const ExerciseCheck& c : exercise.checks) {
-    names += (names.empty() ? "" : ", ") + c.name;
-    known |= c.name == check;
-  }
-  if (check.empty()) {
+  const bool known = std::any_of(exercise.checks.begin(), exercise.checks.end(),
+                                 [&](const ExerciseCheck& c) { return c.name == check; });
+  const bool changed = !progress.file.empty() && fingerprint(progress.file) != progress.fingerprint;
+  if (a.check.empty() && changed)
+    say("By the grading before your last change: grade again to be up to date.\n");
+  if (a.check.empty() && !progress.refused.empty()) {
+    say(progress.refused + "\nHints begin when that is mended. " + choice(exercise, a));
+  } else if (check.empty()) {
     say("All checks passed the last time: there is nothing left to hint at.\n");
   } else if (!known) {
     throw std::runtime_error("grade: " + exercise.name + " has no check \"" + check +
-                             "\"; there are: " + names);
+                             "\"; there are: " + names_of(exercise.checks));
   } else if (std::size_t& shown = progress.shown[check]; shown < hints_of(exercise, check).size()) {
     say(hint_text(exercise, check, shown++));
     progress.save();
@@ -124,8 +172,9 @@ int show_given_hints(const Exercise& exercise, const GradeArguments& a) {
     for (std::size_t i = 0; i < hints_of(exercise, c.name).size() && i < progress.shown[c.name];
          ++i)
       text += hint_text(exercise, c.name, i);
-  say(text.empty() ? "No hint was given yet. The first: " + command(exercise, a, " --hint") + "\n"
-                   : text);
+  if (text.empty())
+    text = "No hint was given yet. The first: " + command(exercise, a, " --hint") + "\n";
+  say(text + choice(exercise, a));
   return 0;
 }
 
