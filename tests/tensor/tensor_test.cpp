@@ -30,6 +30,7 @@ TEST_CASE("a shape has at most 8 dimensions, and its own bounds") {
   CHECK_THROWS_WITH((Shape{1, 2, 3, 4, 5, 6, 7, 8, 9}), "a tensor has at most 8 dimensions");
   const Shape shape{4, 5};
   CHECK(shape[-2] == 4);
+  CHECK_THROWS_WITH(Shape{7}[1], "dimension 1 of a shape with 1 dimension; wanted -1 to 0");
   CHECK_THROWS_WITH(shape[2], "dimension 2 of a shape with 2 dimensions; wanted -2 to 1");
   CHECK_THROWS_WITH(Shape()[0], "dimension 0 of a shape () that has no dimensions");
   CHECK_THROWS_AS(shape[-3], std::invalid_argument);
