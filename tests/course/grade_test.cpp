@@ -345,6 +345,16 @@ TEST_CASE("wrong input: one line, and the exit code") {
   refused({"grade", "01-tensors", "--junit", x, "--gradescope", again}, 2,
           "--junit and --gradescope are the same file, " + again);
   CHECK(!std::filesystem::exists(x));
+  refused({"grade", "01-tensors", "--junit", "new.xml", "--gradescope", "./new.xml"}, 2,
+          "--junit and --gradescope are the same file, ./new.xml");
+  refused({"grade", "01-tensors", "--file", kLibrary, "--junit", kStub}, 2,
+          "the exercise's own file and --junit are the same file, " + kStub);
+  spit(x + ".tmp", "mine");
+  refused({"grade", "01-tensors", "--file", x + ".tmp", "--junit", x}, 2,
+          "--junit is called " + x + ".tmp while it is written, as the graded file is");
+  refused({"grade", "01-tensors", "--junit", x + ".tmp", "--gradescope", x}, 2,
+          "--gradescope is called " + x + ".tmp while it is written, as --junit is");
+  CHECK(slurp(x + ".tmp") == "mine");
   spit(x, "mine");
   refused({"grade", "01-tensors", "--file", x, "--junit", x}, 2,
           "the graded file and --junit are the same file, " + x);

@@ -212,17 +212,30 @@ int watch(const Exercise& exercise, const GradeArguments& a) {
   return 128 + SIGINT;
 }
 
-// What would be overwritten: two of the files are one. "" if all are different.
+bool same_file(const std::string& a, const std::string& b) {
+  return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
+}
+
+// What would be overwritten: a file of results, or what it is called while it is written, is
+// another file of this grading. "" if none is.
 std::string clash(const Exercise& exercise, const GradeArguments& a) {
-  const std::pair<const char*, std::string> files[] = {
-      {"the graded file", a.file.empty() ? exercise.file : a.file},
-      {"--junit", a.junit},
-      {"--gradescope", a.gradescope}};
-  for (const auto& [one, path] : files)
-    for (const auto& [other, same] : files)
-      if (&path < &same && !path.empty() && !same.empty() &&
-          fs::weakly_canonical(path) == fs::weakly_canonical(same))
-        return std::string(one) + " and " + other + " are the same file, " + same;
+  const struct {
+    const char* name;
+    std::string path;
+    bool written;
+  } files[] = {{"the graded file", a.file.empty() ? exercise.file : a.file, false},
+               {"the exercise's own file", exercise.file, false},
+               {"--junit", a.junit, true},
+               {"--gradescope", a.gradescope, true}};
+  for (const auto& one : files)
+    for (const auto& other : files) {
+      if (&one == &other || one.path.empty() || other.path.empty() || !other.written) continue;
+      if (&one < &other && same_file(one.path, other.path))
+        return std::string(one.name) + " and " + other.name + " are the same file, " + other.path;
+      if (same_file(one.path, other.path + ".tmp"))
+        return std::string(other.name) + " is called " + other.path +
+               ".tmp while it is written, as " + one.name + " is: give it another name";
+    }
   return "";
 }
 
