@@ -128,6 +128,13 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
             "deleted, renamed, or hidden in an unnamed namespace?\n"));
 }
 
+TEST_CASE("a file with a byte order mark, as some editors save it, is graded like others") {
+  TemporaryFolder folder;
+  spit(folder.file("mine.cpp"), "\xEF\xBB\xBF" + slurp(kLibrary));
+  const Ended ended = run({"grade", "01-tensors", "--file", folder.file("mine.cpp")});
+  CHECK(has(ended.out, "20/20 points\n"));
+}
+
 TEST_CASE(
     "a crash, an endless loop, a flood and an exception name the call, and all but the last the "
     "line; they cost their own check only") {

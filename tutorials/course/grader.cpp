@@ -265,7 +265,9 @@ Grade grade(const Exercise& exercise, const std::string& file, uint64_t seed) {
     throw std::runtime_error("grade: " + path + " is gone; to begin again: git checkout -- " +
                              path);
   }
-  const std::string text = read_file(file);
+  std::string text = read_file(file);
+  const std::string byte_order_mark = "\xEF\xBB\xBF";  // compilers take it only at the beginning
+  if (text.starts_with(byte_order_mark)) text.erase(0, byte_order_mark.size());
   const fs::path name = fs::path(exercise.file).filename();
   Grading grading{.exercise = exercise,
                   .path = fs::weakly_canonical(file).string(),
