@@ -488,5 +488,9 @@ TEST_CASE("what a symbol is") {
         "_ZNSt13basic_filebufIcSt11char_traitsIcEE4openEPKcSt13_Ios_Openmode"})
     CHECK(!is_harmless(not_fine));
   CHECK(text_faults("int f() { a\\\nsm(\"nop\"); }").size() == 1);
+  CHECK(text_faults("int f() { a\\ \t\v\f\r\nsm(\"nop\"); }").size() == 1);
+  CHECK(text_faults("#include \"/dev/null\"\n").size() == 1);
+  CHECK(text_faults("%:\tinclude <x/../y.h>\n").size() == 1);
+  CHECK(text_faults("#include <vector>  // .. /\nchar c = '\\\\';\n").empty());
   CHECK(text_faults("int f() { return plasma + asmx; }").empty());
 }

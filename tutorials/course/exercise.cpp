@@ -76,6 +76,14 @@ static void read_manifest(Exercise& e, const json& j) {
   e.inlines = j.at("inlines").get<std::vector<std::string>>();
 }
 
+// One of CMake's lists.
+static std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream in(list);
+  for (std::string part; std::getline(in, part, ';');) parts.push_back(part);
+  return parts;
+}
+
 static std::string without_folders(std::string name) {
   for (const std::string before : {"./", "tutorials/"})
     if (name.rfind(before, 0) == 0) name.erase(0, before.size());
@@ -121,8 +129,8 @@ Exercise read_exercise(const std::string& text) {
     e.target = objects.at("target");
     e.program = objects.at("program");
     e.object = objects.at("file");
-    std::istringstream library(objects.at("library").get<std::string>());
-    for (std::string object; std::getline(library, object, ';');) e.library.push_back(object);
+    e.library = split(objects.at("library"));
+    e.system_folders = split(objects.at("system_folders"));
   } catch (const json::exception& error) {
     throw std::runtime_error(manifest + ": " + error.what());
   } catch (const std::invalid_argument& error) {

@@ -26,10 +26,11 @@ struct Exercise {
   std::vector<std::string> calls;    // functions of the library that it may call, without arguments
   std::vector<std::string> inlines;  // beginnings of the names of inline functions it may use
 
-  std::string folder;                // of what grading writes: build/exercises/NAME
-  std::string target;                // CMake's: exercise_NAME
-  std::string program, object;       // of the learner
-  std::vector<std::string> library;  // all object files of the floors it needs
+  std::string folder;                       // of what grading writes: build/exercises/NAME
+  std::string target;                       // CMake's: exercise_NAME
+  std::string program, object;              // of the learner
+  std::vector<std::string> library;         // all object files of the floors it needs
+  std::vector<std::string> system_folders;  // of the compiler's headers
 
   std::string library_object() const;  // of `replaces`
   int points() const;

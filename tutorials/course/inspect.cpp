@@ -42,20 +42,58 @@ std::set<std::string> wanted_functions(const Exercise& exercise) {
   return names;
 }
 
+// The compiler's own headers; where CMake does not know them, all count as such.
+bool is_system(const Exercise& exercise, const fs::path& file) {
+  return exercise.system_folders.empty() ||
+         std::any_of(exercise.system_folders.begin(), exercise.system_folders.end(),
+                     [&](const std::string& folder) {
+                       const auto way = file.lexically_relative(fs::weakly_canonical(folder));
+                       return !way.empty() && *way.begin() != "..";
+                     });
+}
+
 }  // namespace
+
+// Lines that end with a backslash joined with the next, as compilers do, also over blanks that
+// follow the backslash.
+static std::string joined_lines(const std::string& text) {
+  const std::string blanks(" \t\f\v\r\0", 6);
+  std::string code;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t end = text[i] == '\\' ? text.find_first_not_of(blanks, i + 1) : i;
+    if (text[i] == '\\' && end != std::string::npos && text[end] == '\n')
+      i = end;
+    else
+      code += text[i];
+  }
+  return code;
+}
+
+// The file that a line includes, as it is named there, or "".
+static std::string included(const std::string& line) {
+  std::istringstream in(line);
+  std::string words, file;
+  for (char c; in.get(c) && c != '"' && c != '<';)
+    if (c != ' ' && c != '\t') words += c;
+  const bool includes = words == "#include" || words == "%:include" || words == "#include_next";
+  if (includes) std::getline(in, file);
+  return file.substr(0, file.find_first_of("\">"));
+}
 
 // Comments and strings count too: to leave them out surely would take a compiler's own lexer.
 std::vector<std::string> text_faults(const std::string& text) {
-  std::string code = text;
-  for (const std::string joined : {"\\\n", "\\\r\n"})
-    for (std::size_t at; (at = code.find(joined)) != std::string::npos;)
-      code.erase(at, joined.size());
+  const std::string code = joined_lines(text);
   for (const char* word : {"asm", "__asm", "__asm__"})
     if (has_word(code, word))
       return {"contains the word " + std::string(word) +
               ": write it in C++, and without that word"};
   if (code.find("##") != std::string::npos || code.find("%:%:") != std::string::npos)
     return {"contains ##: write names out, a macro that puts words together hides them"};
+  std::istringstream lines(code);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::string file = included(line);
+        file.starts_with('/') || file.find("..") != std::string::npos)
+      return {"includes " + file + ": only the library's headers, from the root, are open to it"};
   return {};
 }
 
@@ -78,10 +116,12 @@ std::vector<std::string> include_faults(const Exercise& exercise, const std::str
     const bool library =
         floor == "kernels" || floor == "tensor" || floor == "autograd" || floor == "nn";
     header = header || (inside && name == exercise.header);
-    if (source || (inside && !library))
-      faults.push_back(
-          "includes " + (inside ? name : file.string()) +
-          (source ? ": write it yourself" : ": only the library's headers are open to it"));
+    if (source || !(inside ? library : is_system(exercise, file)))
+      faults.push_back("includes " + (inside ? name : file.string()) +
+                       (source ? ": write it yourself"
+                        : inside
+                            ? ": only the library's headers are open to it"
+                            : ": only the library's and the compiler's headers are open to it"));
   }
   if (!header) faults.push_back("does not include \"" + exercise.header + "\"");
   return faults;
