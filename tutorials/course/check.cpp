@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <random>
 #include <sstream>
 #include <stdexcept>
 
@@ -26,7 +27,13 @@ struct CaseFailed {
 
 constexpr int kResults = 3;
 
-std::string nonce, call;
+// What was read up to the first blank, masked, so that a plain search of the memory does not find
+// it.
+struct {
+  std::string mask, masked;
+} nonce;
+
+std::string call;
 
 std::string one_line(const std::string& text) {
   std::string line;
@@ -38,12 +45,24 @@ std::string one_line(const std::string& text) {
   return line;
 }
 
+// The bytes are overwritten when they are sent: the nonce is among them.
 void say(const std::string& line) {
-  const std::string bytes = line + "\n";
+  std::string bytes = nonce.masked + " " + line + "\n";
+  for (std::size_t i = 0; i < nonce.mask.size(); ++i)
+    bytes[i] = static_cast<char>(bytes[i] ^ nonce.mask[i]);
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t n = write(kResults, bytes.data() + sent, bytes.size() - sent);
     if (n <= 0) _exit(1);
     sent += static_cast<std::size_t>(n);
+  }
+  for (volatile char& c : bytes) c = 0;
+}
+
+void read_nonce() {
+  std::random_device random;
+  for (char c = 0; read(0, &c, 1) == 1 && c != ' ';) {
+    nonce.mask += static_cast<char>(random());
+    nonce.masked += static_cast<char>(c ^ nonce.mask.back());
   }
 }
 
@@ -109,7 +128,7 @@ int64_t Random::whole(int64_t least, int64_t most) {
 
 void calling(const std::string& code) {
   call = code + "\n";
-  say(nonce + " call " + one_line(call));
+  say("call " + one_line(call));
 }
 
 void fail_case(const std::string& what) { throw CaseFailed{what}; }
@@ -120,17 +139,18 @@ int main() {
   using namespace pellucid::course;
   // What the learner's file prints is seen without a flush; std::cout writes through stdout.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
+  read_nonce();
   std::istringstream line(read_line());
   std::string wanted;
   uint64_t seed = 0;
-  line >> nonce >> seed;
+  line >> seed;
   while (line >> wanted)
     for (const Check& check : kChecks) {
       if (wanted != check.name) continue;
-      say(nonce + " begin " + wanted);
+      say("begin " + wanted);
       const auto [word, text] = verdict(check, seed);
-      say(nonce + " " + word + " " + wanted + " " + one_line(text));
+      say(std::string(word) + " " + wanted + " " + one_line(text));
     }
-  say(nonce + " end");
+  say("end");
   _exit(0);  // what the learner's file would do from here on is of no interest
 }

@@ -89,6 +89,9 @@ std::vector<std::string> text_faults(const std::string& text) {
               ": write it in C++, and without that word"};
   if (code.find("##") != std::string::npos || code.find("%:%:") != std::string::npos)
     return {"contains ##: write names out, a macro that puts words together hides them"};
+  for (const char* part : {"_fileno", "_IO_", "/proc/"})
+    if (code.find(part) != std::string::npos)
+      return {"contains " + std::string(part) + ": an exercise needs no inner parts of the system"};
   std::istringstream lines(code);
   for (std::string line; std::getline(lines, line);)
     if (const std::string file = included(line);

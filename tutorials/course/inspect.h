@@ -7,7 +7,8 @@
 
 namespace pellucid::course {
 
-// In the text: assembly, and macros that could hide it.
+// In the text: assembly, macros that could hide it, files from elsewhere, inner parts of the
+// system.
 std::vector<std::string> text_faults(const std::string& text);
 
 // In the list of included files, one a line, as `ninja -t deps` prints it. `own` is the file that
