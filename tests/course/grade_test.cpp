@@ -128,6 +128,18 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
             "deleted, renamed, or hidden in an unnamed namespace?\n"));
 }
 
+#ifdef __linux__  // macOS has no limit of memory
+TEST_CASE("a file that takes the compiler's memory is refused, and told so") {
+  TemporaryFolder folder;
+  spit(folder.file("mine.cpp"), "#define ENDLESS \"/dev/zero\"\n#include ENDLESS\n");
+  const Ended ended = run({"grade", "01-tensors", "--file", folder.file("mine.cpp")});
+  INFO(ended.out << ended.err);
+  CHECK(has(ended.out,
+            "mine.cpp does not compile:\n  compiling it takes more than 4 GB of memory: "));
+  CHECK(has(ended.out, "0/20 points\n"));
+}
+#endif
+
 TEST_CASE("a file with a byte order mark, as some editors save it, is graded like others") {
   TemporaryFolder folder;
   spit(folder.file("mine.cpp"), "\xEF\xBB\xBF" + slurp(kLibrary));

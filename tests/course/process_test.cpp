@@ -121,6 +121,15 @@ TEST_CASE("a tool's output and exit code; a tool that is missing or takes too lo
   CHECK(run.output == "out\nerr\n");
   CHECK(run_tool({"no-such-tool-anywhere"}).code == 127);
   CHECK(run_tool({"sleep", "1000"}, 0.1).code == 128 + SIGTERM);
+  CHECK(run_tool({"sh", "-c", "while :; do :; done"}, 600, {.cpu_seconds = 1}).code ==
+        128 + SIGXCPU);
+  CHECK(run_tool({"sh", "-c", "ulimit -t"}, 600, {.cpu_seconds = 7}).output == "7\n");
+  TemporaryFolder folder;
+  const std::string large = "exec dd if=/dev/zero bs=1000 count=9 of='" + folder.file("x") + "'";
+  CHECK(run_tool({"sh", "-c", large}, 600, {.file = 5000}).code == 128 + SIGXFSZ);
+#ifdef __linux__  // macOS has no such limit
+  CHECK(run_tool({"sh", "-c", "ulimit -v"}, 600, {.memory = 1 << 30}).output == "1048576\n");
+#endif
   CHECK(find_program("no-such-tool-anywhere") == "");
   CHECK(find_program("sh") != "");
 }

@@ -48,10 +48,8 @@ void check_tools() {
                                " is not on PATH; install it: " + debian + " (macOS: " + mac + ")");
 }
 
-ToolRun ninja(const std::vector<std::string>& targets) {
-  std::vector<std::string> words = {"ninja", "-C", build_folder()};
-  words.insert(words.end(), targets.begin(), targets.end());
-  return run_tool(words, 1200);
+ToolRun ninja(const std::string& target, double seconds = 1200, const ToolLimits& limits = {}) {
+  return run_tool({"ninja", "-C", build_folder(), target}, seconds, limits);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -77,6 +75,22 @@ std::vector<std::string> diagnostics(const std::string& output) {
     command = line.rfind("FAILED: ", 0) == 0;
   }
   return lines;
+}
+
+// The limit that a compiler says it met, in words, or "".
+std::string limit_of(const std::string& output) {
+  const std::pair<const char*, const char*> signs[] = {
+      {"CPU time limit exceeded", "120 s of CPU time"},
+      {"Cputime limit exceeded", "120 s of CPU time"},
+      {"File size limit exceeded", "1 GB of disk"},
+      {"Filesize limit exceeded", "1 GB of disk"},
+      {"out of memory allocating", "4 GB of memory"},
+      {"virtual memory exhausted", "4 GB of memory"},
+      {"Cannot allocate memory", "4 GB of memory"},
+      {"LLVM ERROR: out of memory", "4 GB of memory"}};
+  for (const auto& [sign, what] : signs)
+    if (output.find(sign) != std::string::npos) return what;
+  return "";
 }
 
 struct Grading {
@@ -106,13 +120,20 @@ struct Grading {
   }
 
   bool compile() {
-    const ToolRun file = ninja({exercise.target + "_library", exercise.target + "_file"});
+    const ToolRun library = ninja(exercise.target + "_library");
+    if (library.code != 0)
+      throw std::runtime_error("grade: the library does not build, whatever your file says:\n" +
+                               library.output);
+    // What the exercises take is a tenth of it.
+    const ToolRun file =
+        ninja(exercise.target + "_file", 300,
+              {.cpu_seconds = 120, .memory = int64_t{4} << 30, .file = int64_t{1} << 30});
     if (file.code != 0) {
-      const ToolRun library = ninja({exercise.target + "_library"});
-      if (library.code != 0)
-        throw std::runtime_error("grade: the library does not build, whatever your file says:\n" +
-                                 library.output);
-      return refuse("does not compile", diagnostics(file.output));
+      std::vector<std::string> faults = diagnostics(file.output);
+      if (const std::string what = limit_of(file.output); !what.empty())
+        faults = {"compiling it takes more than " + what +
+                  ": look for a template, a constexpr or an array without an end"};
+      return refuse("does not compile", faults);
     }
     if (file.output.find(path) != std::string::npos)
       for (const std::string& line : diagnostics(file.output))
@@ -137,7 +158,7 @@ struct Grading {
   }
 
   bool link() {
-    const ToolRun program = ninja({exercise.target});
+    const ToolRun program = ninja(exercise.target);
     return program.code == 0 || refuse("does not link", diagnostics(program.output));
   }
 

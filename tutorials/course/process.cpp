@@ -121,8 +121,9 @@ void adopt_orphans() {
 #endif
 }
 
-void limit(int what, double most) {
-  const rlimit both{static_cast<rlim_t>(most), static_cast<rlim_t>(most)};
+// Who goes on `grace` beyond it is killed.
+void limit(int what, double most, double grace = 0) {
+  const rlimit both{static_cast<rlim_t>(most), static_cast<rlim_t>(most + grace)};
   setrlimit(static_cast<decltype(RLIMIT_CPU)>(what), &both);
 }
 
@@ -226,13 +227,16 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-ToolRun run_tool(const std::vector<std::string>& words, double seconds) {
+ToolRun run_tool(const std::vector<std::string>& words, double seconds, const ToolLimits& limits) {
   Pipe output;
   const Clock::time_point start = Clock::now();
   const pid_t pid = fork();
   if (pid < 0) throw std::runtime_error("grade: no process could be started");
   if (pid == 0) {
     dup2(output.in, 1), dup2(output.in, 2);
+    if (limits.cpu_seconds > 0) limit(RLIMIT_CPU, limits.cpu_seconds, 10);
+    if (limits.memory > 0) limit(RLIMIT_AS, static_cast<double>(limits.memory));
+    if (limits.file > 0) limit(RLIMIT_FSIZE, static_cast<double>(limits.file));
     setenv("LC_ALL", "C", 1);  // compilers quote in ASCII then
     execute(words);
   }

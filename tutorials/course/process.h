@@ -14,8 +14,14 @@ struct ToolRun {
   int code = -1;       // the exit code, or 128 + the signal
   std::string output;  // stdout and stderr
 };
+// What a tool and each that it starts may take at most; 0: as much as there is.
+struct ToolLimits {
+  double cpu_seconds = 0;
+  int64_t memory = 0, file = 0;  // bytes
+};
 // A tool that is trusted. After `seconds` it gets SIGTERM, as ninja and compilers understand it.
-ToolRun run_tool(const std::vector<std::string>& words, double seconds = 600);
+ToolRun run_tool(const std::vector<std::string>& words, double seconds = 600,
+                 const ToolLimits& limits = {});
 
 struct Limits {
   double seconds = 1;  // of CPU time between two lines of results; 20 times as many by the clock
