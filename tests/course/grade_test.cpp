@@ -129,6 +129,15 @@ TEST_CASE("a compile error names the learner's file and line, and a refusal says
 }
 
 #ifdef __linux__  // macOS has no limit of memory
+TEST_CASE("a limit that keeps AddressSanitizer from starting is told, and nothing is graded") {
+  const std::string grade = "ulimit -v 8000000; exec \"$0\" grade 01-tensors --file \"$1\"";
+  const Ended ended = run({"-c", grade, PELLUCID_PROGRAM, kLibrary}, {.program = "/bin/sh"});
+  INFO(ended.out << ended.err);
+  if (has(ended.out, "20/20 points\n")) return;  // built without it
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "(ulimit -v) keeps AddressSanitizer from starting; grade without it\n"));
+}
+
 TEST_CASE("a file that takes the compiler's memory is refused, and told so") {
   TemporaryFolder folder;
   spit(folder.file("mine.cpp"), "#define ENDLESS \"/dev/zero\"\n#include ENDLESS\n");
@@ -170,6 +179,7 @@ TEST_CASE(
             "did not end within 1 s: it was at " + line));
   CHECK(has(graded("for (;;) std::puts(\"ha\");"), "printed more than 1 MB at " + line));
   CHECK(has(graded("throw std::out_of_range(\"too far\");"), "throws an exception: too far\n"));
+  CHECK(has(graded("throw std::out_of_range(\"\\33[2J\");"), "throws an exception: ?[2J\n"));
   CHECK(has(graded("throw 1;"), "throws an exception that is no std::exception\n"));
   const std::string printed = graded("std::printf(\"dims %d\\n\", 7); return -1;");
   CHECK(has(printed, "Your file printed:\n"));
@@ -233,8 +243,14 @@ TEST_CASE("hints come one after the other, for the first check that failed") {
   spit(folder.file("mine.cpp"), mistaken());
   run({"grade", "01-tensors", "--file", folder.file("mine.cpp")});
   CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 2 for offset_of:\n"));
-  spit(course::read_exercise("01-tensors").folder + "/hints.json", "damaged");
-  CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
+  for (const char* damaged : {"damaged", "[]", R"({"failed": "nothing", "shown": {}})",
+                              R"({"failed": "row_major", "shown": {"row_major": -1}})",
+                              R"({"failed": "corners", "refused": 1, "shown": {}})",
+                              R"({"failed": "corners", "shown": 2})"}) {
+    INFO(damaged);
+    spit(course::read_exercise("01-tensors").folder + "/hints.json", damaged);
+    CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
+  }
 }
 
 TEST_CASE("hints can be asked for by check, and read again") {
@@ -382,6 +398,9 @@ TEST_CASE("wrong input: one line, and the exit code") {
   refused({"grade", "01-tensors", "--gradescope", link}, 2,
           "the graded file and --gradescope are the same file, " + link);
   CHECK(slurp(x) == "mine");
+  spit(folder.file("a\nb.cpp"), slurp(kLibrary));
+  refused({"grade", "01-tensors", "--file", folder.file("a\nb.cpp")}, 1,
+          "a?b.cpp: the path has a line's end");
   refused({"grade", "01-tensors", "--junit", "/no/folder/x.xml", "--file", kLibrary}, 1,
           "/no/folder/x.xml");
 }
@@ -389,8 +408,10 @@ TEST_CASE("wrong input: one line, and the exit code") {
 TEST_CASE(
     "a name as the shell completes it is taken, and a near one is answered by the right one") {
   std::filesystem::remove(course::read_exercise("01-tensors").folder + "/hints.json");
-  for (const std::string name : {"01-tensors/", "tutorials/01-tensors", "./tutorials/01-tensors//"})
+  for (const std::string name : {"01-tensors/", "tutorials/01-tensors", "./tutorials/01-tensors//",
+                                 "tutorials/01-tensors/exercise/"})
     CHECK(has(run({"grade", name, "--hints"}).out, " grade 01-tensors --hint\n"));
+  CHECK(has(run({"grade", "tutorials/11-xsa/exercise-kernel", "--hints"}).out, "11-xsa-kernel"));
   const std::pair<std::string, std::string> near[] = {{"tensors", "01-tensors"},
                                                       {"01", "01-tensors"},
                                                       {"01-tensor", "01-tensors"},

@@ -53,21 +53,27 @@ struct Progress {
   std::string file = {}, fingerprint = {};  // "": nothing was graded yet
   std::map<std::string, std::size_t> shown;
 
-  explicit Progress(const Exercise& e)
-      : path(e.folder + "/hints.json"), failed(e.checks.at(0).name) {
-    if (!fs::exists(path)) return;
-    const json j = json::parse(read_file(path), nullptr, false);
-    if (!j.is_object() || !j.contains("failed") || !j.contains("shown")) return;
+  explicit Progress(const Exercise& e) : Progress(e.folder + "/hints.json", e.checks.at(0).name) {
+    if (!fs::is_regular_file(path)) return;
+    Progress kept(path, "");
     try {
-      failed = j["failed"].get<std::string>();
-      refused = j.value("refused", "");
-      file = j.value("file", "");
-      fingerprint = j.value("fingerprint", "");
-      shown = j["shown"].get<decltype(shown)>();
+      const json j = json::parse(read_file(path));
+      kept.failed = j.at("failed").get<std::string>();
+      kept.refused = j.value("refused", "");
+      kept.file = j.value("file", "");
+      kept.fingerprint = j.value("fingerprint", "");
+      for (const auto& [check, count] : j.at("shown").items())
+        kept.shown[check] =
+            static_cast<std::size_t>(count.get_ref<const json::number_unsigned_t&>());
     } catch (const json::exception&) {
-      shown.clear();
+      return;
     }
+    const bool known = std::any_of(e.checks.begin(), e.checks.end(),
+                                   [&](const ExerciseCheck& c) { return c.name == kept.failed; });
+    if (known || kept.failed.empty()) *this = kept;
   }
+  Progress(std::string place, std::string check)
+      : path(std::move(place)), failed(std::move(check)) {}
   void save() const {
     const json j = {{"failed", failed},
                     {"refused", refused},
@@ -92,7 +98,7 @@ std::string refusal(const Grade& result) {
   });
   if (first == faults.end()) first = faults.begin();
   return fs::path(result.file).filename().string() + " " + result.refused +
-         (first == faults.end() ? "" : ": " + *first);
+         (first == faults.end() ? "" : ": " + printable(*first));
 }
 
 // The points of one grading.

@@ -88,6 +88,9 @@ static std::string without_folders(std::string name) {
   for (const std::string before : {"./", "tutorials/"})
     if (name.rfind(before, 0) == 0) name.erase(0, before.size());
   while (name.ends_with('/')) name.pop_back();
+  const std::string folder = "/exercise";  // LESSON/exercise, LESSON/exercise-PART
+  if (const std::size_t at = name.find(folder); at != std::string::npos)
+    name.erase(at, folder.size());
   return name;
 }
 

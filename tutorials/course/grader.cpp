@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -218,6 +219,13 @@ struct Grading {
                                        {.seconds = exercise.seconds,
                                         .cpu_seconds = 10 + exercise.seconds * checks,
                                         .memory = exercise.megabytes << 20});
+    rlimit memory{};
+    getrlimit(RLIMIT_AS, &memory);
+    if (run.lines.empty() && memory.rlim_cur != RLIM_INFINITY &&
+        run.printed.find("AddressSanitizer") != std::string::npos)
+      throw std::runtime_error(
+          "grade: the limit of memory set here (ulimit -v) keeps AddressSanitizer from starting; "
+          "grade without it");
     std::string begun;
     std::vector<std::string> left = open;
     for (const std::string& line : run.lines) {
@@ -273,6 +281,12 @@ struct Grading {
 
 }  // namespace
 
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (c != '\t' && c != '\n' && (c < ' ' || c > '~')) c = '?';
+  return text;
+}
+
 int Grade::points() const {
   int sum = 0;
   for (const CheckGrade& c : checks) sum += c.passed ? c.check.points : 0;
@@ -281,6 +295,10 @@ int Grade::points() const {
 
 Grade grade(const Exercise& exercise, const std::string& file, uint64_t seed) {
   check_tools();
+  for (const char c : fs::absolute(file).string())
+    if (c >= 0 && c < ' ')
+      throw std::runtime_error("grade: " + printable(file) +
+                               ": the path has a line's end or the like in it; rename it");
   if (file == exercise.file && !fs::exists(file)) {
     const std::string path = fs::proximate(file).string();
     throw std::runtime_error("grade: " + path + " is gone; to begin again: git checkout -- " +

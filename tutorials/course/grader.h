@@ -27,6 +27,9 @@ struct Grade {
   int points() const;
 };
 
+// Without bytes that a terminal would take for orders.
+std::string printable(std::string text);
+
 // `file` is compiled from a copy, under its own name. Throws if the grader itself cannot work: a
 // tool is missing, the file cannot be read, the library does not build.
 Grade grade(const Exercise& exercise, const std::string& file, uint64_t seed);

@@ -17,16 +17,11 @@ std::string indented(const std::string& text, std::size_t spaces) {
   return out;
 }
 
-// The last lines, how many there were if not all, without bytes that a terminal would take for
-// orders.
+// The last lines, printable, and how many there were if not all.
 std::string tail(const std::string& text, std::size_t most) {
   std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    for (char& c : line)
-      if (c != '\t' && (c < ' ' || c > '~')) c = '?';
-    lines.push_back(line.substr(0, 200));
-  }
+  std::istringstream in(printable(text));
+  for (std::string line; std::getline(in, line);) lines.push_back(line.substr(0, 200));
   std::string out;
   if (lines.size() > most)
     out = "(the last " + std::to_string(most) + " of " + std::to_string(lines.size()) + " lines)\n";
@@ -68,8 +63,8 @@ std::string to_text(const std::vector<CheckGrade>& checks) {
   std::set<std::string> told;
   for (const CheckGrade& c : checks) {
     const bool waits = !c.unwritten.empty() && !told.insert(c.unwritten).second;
-    out << line_of(c, waits ? " (waits for " + c.unwritten + ")" : "");
-    if (!c.passed && !waits) out << indented(c.text, 9);
+    out << line_of(c, waits ? " (waits for " + printable(c.unwritten) + ")" : "");
+    if (!c.passed && !waits) out << indented(printable(c.text), 9);
   }
   return out.str();
 }
@@ -92,7 +87,7 @@ std::string to_text(const Exercise& exercise, const Grade& grade) {
   if (!grade.refused.empty()) {
     const std::string name = grade.file.substr(grade.file.rfind('/') + 1);
     out << name << " " << grade.refused << ":\n";
-    for (const std::string& fault : grade.faults) out << "  " << fault << "\n";
+    for (const std::string& fault : grade.faults) out << "  " << printable(fault) << "\n";
     out << "\n";
   } else {
     out << to_text(grade.checks) << "\n";
