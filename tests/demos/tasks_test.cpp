@@ -138,9 +138,15 @@ TEST_CASE("lines that are no items: the file, the line, the fault, the repair") 
   CHECK(fault(R"({"query": "a", "choices": ["b"], "gold": 0})") ==
         ":1: wanted at least 2 options; got 1" + end);
   CHECK(fault(R"({"query": "a", "choices": ["b", ""], "gold": 0})") ==
-        ":1: wanted texts that are not empty; got \"\"" + end);
-  CHECK(fault(R"({"query": 3, "choices": ["b", "c"], "gold": 0})") ==
-        ":1: wanted texts that are not empty; got 3" + end);
+        ":1: wanted a text that is not empty; got \"\"" + end);
+  for (const std::string odd : {"3", "[]", R"(["a","z"])"}) {
+    const std::string wanted = ":1: wanted a text that is not empty; got " + odd + end;
+    CHECK(fault(R"({"choices": ["b", "c"], "gold": 0, "query": )" + odd + "}") == wanted);
+    CHECK(fault(R"({"context_options": ["b", "c"], "gold": 0, "continuation": )" + odd + "}") ==
+          wanted);
+    CHECK(fault(R"({"context": "b", "continuation": )" + odd + "}") == wanted);
+    CHECK(fault(R"({"continuation": "b", "context": )" + odd + "}") == wanted);
+  }
   CHECK(fault(good + "\n" + kContexts) == ":2: is of another shape than the first" + end);
   CHECK(error_of([&] { read_task(folder.file("none")); }).find("none: ") != std::string::npos);
 }

@@ -21,13 +21,14 @@ using nlohmann::json;
   throw std::runtime_error(path + ":" + std::to_string(line) + ": " + why);
 }
 
+std::string text_of(const json& j) {
+  CHECK_ARG(j.is_string() && j != "", "wanted a text that is not empty; got ", j.dump());
+  return j;
+}
+
 std::vector<std::string> texts_of(const json& j) {
   std::vector<std::string> texts;
-  for (const json& text : j.is_array() ? j : json::array({j})) {
-    CHECK_ARG(text.is_string() && !text.get<std::string>().empty(),
-              "wanted texts that are not empty; got ", text.dump());
-    texts.push_back(text);
-  }
+  for (const json& text : j) texts.push_back(text_of(text));
   return texts;
 }
 
@@ -50,16 +51,14 @@ TaskItem read_item(const json& j, TaskKind& kind) {
   if (is_kind(j, {"query", "choices", "gold"}, "choices")) {
     kind = TaskKind::kChoices;
     item.continuations = texts_of(j["choices"]);
-    item.contexts.assign(item.continuations.size(), texts_of(j["query"]).at(0));
+    item.contexts.assign(item.continuations.size(), text_of(j["query"]));
   } else if (is_kind(j, {"context_options", "continuation", "gold"}, "context_options")) {
     kind = TaskKind::kContexts;
     item.contexts = texts_of(j["context_options"]);
-    item.continuations.assign(item.contexts.size(), texts_of(j["continuation"]).at(0));
+    item.continuations.assign(item.contexts.size(), text_of(j["continuation"]));
   } else if (is_kind(j, {"context", "continuation"})) {
     kind = TaskKind::kGreedy;
-    item.contexts = texts_of(j["context"]), item.continuations = texts_of(j["continuation"]);
-    CHECK_ARG(item.contexts.size() == 1 && item.continuations.size() == 1,
-              "wanted one context and one continuation");
+    item.contexts = {text_of(j["context"])}, item.continuations = {text_of(j["continuation"])};
     return item;
   } else {
     fail("wanted {\"query\", \"choices\", \"gold\"}, {\"context_options\", \"continuation\", ",
