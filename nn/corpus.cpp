@@ -104,7 +104,7 @@ Corpus read_corpus(DataSource source) {
   }
   corpus.source = source;
   for (std::string& path : corpus.source.paths)
-    path = fs::absolute(path).lexically_normal().string();
+    path = fs::weakly_canonical(path).string();  // the .. behind a link is its target's
 
   if (!source.has_documents()) {
     std::string& text = corpus.files[0];
@@ -195,7 +195,9 @@ double bytes_per_token(const std::vector<int64_t>& tokens, const Tokenizer& toke
     sizes.push_back(tokenizer.token(id).size());
   std::size_t bytes = 0;
   for (std::size_t i = 1; i < tokens.size(); ++i)
-    bytes += sizes[static_cast<std::size_t>(tokens[i])];
+    bytes += tokens[i - 1] == tokenizer.end_of_text()
+                 ? tokenizer.decode({tokens[i]}).size()  // as a text begins
+                 : sizes[static_cast<std::size_t>(tokens[i])];
   return static_cast<double>(bytes) / static_cast<double>(tokens.size() - 1);
 }
 

@@ -56,7 +56,8 @@ std::optional<Tokens> load_tokens(const std::string& path, const DataSource& sou
                                   const Tokenizer& tokenizer);
 
 // Of all tokens but the first, which is no target: what a loss per token is divided by, and by ln
-// 2, to be bits per byte. What ends a text stands for no bytes.
+// 2, to be bits per byte. What ends a text stands for no bytes, nor does the blank that llama2 puts
+// before it.
 double bytes_per_token(const std::vector<int64_t>& tokens, const Tokenizer& tokenizer);
 
 }  // namespace pellucid::nn

@@ -346,6 +346,17 @@ TEST_CASE("changed data is refused on resume, moved data is found by --data") {
   CHECK(slurp(desk.folder.file("run/model.safetensors")) == weights);
 }
 
+TEST_CASE("data beside what a link leads to are found again") {
+  const Desk desk;
+  fs::create_directories(desk.folder.file("far/deep"));
+  fs::create_directory_symlink("far/deep", desk.folder.file("link"));
+  fs::rename(desk.folder.file("text.txt"), desk.folder.file("far/text.txt"));
+  CHECK(desk.pellucid({"train", "--data", "link/../text.txt", "--preset", "tiny", "--out", "run",
+                       "--steps", "2"})
+            .code == 0);
+  CHECK(desk.pellucid({"train", "--resume", "run"}).code == 0);
+}
+
 TEST_CASE("names that are not UTF-8, or long") {
   const Desk desk;
   const std::string strange = "caf\xe9 'n\" $x.txt", deep = std::string(200, 'x');

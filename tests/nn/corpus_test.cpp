@@ -111,6 +111,19 @@ TEST_CASE("tokens: documents stand between ends, a running text has none; bytes 
   CHECK(tokens.training == std::vector<int64_t>{2, 0, 1, 2, 1, 2});
   CHECK(tokens.validation == std::vector<int64_t>{2, 0, 2});
   CHECK(bytes_per_token(tokens.training, tokenizer) == 3.0 / 5);
+  // The blank that llama2 puts before a text is not of it: "ab" has 2 bytes, " ab" is one token.
+  std::vector<std::string> pieces(3);
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    pieces.emplace_back(name);
+  }
+  pieces.insert(pieces.end(), {" ", "a", "b", " a", " ab"});
+  const Tokenizer llama = Llama2Tokenizer(pieces, std::vector<float>(pieces.size(), 0));
+  const std::vector<int64_t> documents = encode(corpus, llama).training;
+  CHECK(documents == std::vector<int64_t>{1, 263, 1, 259, 261, 1});
+  CHECK(bytes_per_token(documents, llama) == 3.0 / 5);
+  CHECK(bytes_per_token({263, 259, 261}, llama) == 2.0 / 2);  // within a text it is
   CHECK(error_of([&] { encode(corpus, Tokenizer(CharTokenizer("ab"))); }) ==
         "the tokenizer has no token that ends a document");
   const Corpus text = read({folder.file("lines")}, "text");
