@@ -247,7 +247,7 @@ TEST_CASE("hints come one after the other, for the first check that failed") {
                               R"({"failed": "row_major", "shown": {"row_major": -1}})",
                               R"({"failed": "corners", "refused": 1, "shown": {}})",
                               R"({"failed": "corners", "shown": 2})"}) {
-    INFO(damaged);
+    INFO(std::string(damaged));
     spit(course::read_exercise("01-tensors").folder + "/hints.json", damaged);
     CHECK(has(run({"grade", "01-tensors", "--hint"}).out, "Hint 1 of 3 for row_major:\n"));
   }
@@ -400,7 +400,7 @@ TEST_CASE("wrong input: one line, and the exit code") {
   CHECK(slurp(x) == "mine");
   spit(folder.file("a\nb.cpp"), slurp(kLibrary));
   refused({"grade", "01-tensors", "--file", folder.file("a\nb.cpp")}, 1,
-          "a?b.cpp: the path has a line's end");
+          "b.cpp: the path has a line's end");
   refused({"grade", "01-tensors", "--junit", "/no/folder/x.xml", "--file", kLibrary}, 1,
           "/no/folder/x.xml");
 }

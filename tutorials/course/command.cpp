@@ -62,7 +62,7 @@ struct Progress {
       kept.refused = j.value("refused", "");
       kept.file = j.value("file", "");
       kept.fingerprint = j.value("fingerprint", "");
-      for (const auto& [check, count] : j.at("shown").items())
+      for (const auto& [check, count] : j.at("shown").get_ref<const json::object_t&>())
         kept.shown[check] =
             static_cast<std::size_t>(count.get_ref<const json::number_unsigned_t&>());
     } catch (const json::exception&) {
