@@ -191,8 +191,8 @@ TEST_CASE("bad input: texts, settings, tokenizers and places, code 1") {
 
 TEST_CASE("bad input: settings that take more memory than there is, code 1") {
   const std::string
-      there =
-          " of memory, but this machine has " + demos::memory_text(demos::machine_memory()) + "; ",
+      there = " of memory, more than 80 % of the " + demos::memory_text(demos::machine_memory()) +
+              " that this machine has; ",
       batch =
           "give a smaller batch_size, with more accumulation in its place, or "
           "block_size",

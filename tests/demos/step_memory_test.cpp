@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "error_of.h"
+#include "program.h"
 #include "tensor/allocator.h"
 #include "tutorials/demos/presets.h"
 
@@ -58,6 +59,40 @@ TEST_CASE("a step takes what was foretold, whatever the model, to a quarter") {
     }
 }
 
+TEST_CASE("each term by itself") {
+  using Set = std::vector<std::string>;
+  // What the second setting adds to the first, in numbers; C 32, T 32, 2 layers, V 60.
+  const auto more = [](const Set& from, const Set& to, bool parameters) {
+    const auto of = [&](const Set& set) {
+      nn::TrainConfig config = make_config("tiny", "", set);
+      config.model.vocab_size = 60;
+      REQUIRE(config.model.n_embd == 32);
+      REQUIRE(config.model.block_size == 32);
+      REQUIRE(config.model.n_layer == 2);
+      const StepMemory step = step_memory(config, 1);
+      return (parameters ? step.parameters : step.activations) / sizeof(float);
+    };
+    return of(to) - of(from);
+  };
+  CHECK(more({"position=rope"}, {"position=learned"}, true) == 4 * 32 * 32);
+  CHECK(more({}, {"tied_head=false"}, true) == 4 * 60 * 32);
+  const double matrices = 2 * 12 * 32 * 32, tables = 60 * 32, largest = 4 * 32 * 32;
+  CHECK(more({"optimizer=sgd"}, {}, true) == matrices + tables);
+  CHECK(more({"optimizer=sgd"}, {"optimizer=muon"}, true) == tables + 6 * largest);
+  CHECK(more({}, {"qk_norm=true"}, false) == 2 * 2 * 3 * 32);
+  CHECK(more({}, {"mlp=swiglu", "n_hidden=128"}, false) == 2 * 128);
+}
+
+TEST_CASE("a limit of the process counts as the machine's end") {
+  const Ended ended = run({"train", "--data", PELLUCID_SOURCE_DIR "/README.md", "--preset", "tiny",
+                           "--set", "batch_size=100000", "--out", "/dev/null/none"},
+                          {.memory_limit = 1500000000});
+  CHECK(ended.code == 1);
+  CHECK(contains(ended.err,
+                 " of memory, more than 80 % of the 1.5 GB that this machine has; "
+                 "give a smaller batch_size"));
+}
+
 TEST_CASE("documents make no larger pass than all of them together") {
   nn::TrainConfig config = make_config("tiny", "", {"batch_size=1000000"});
   config.model.block_size = 4;
@@ -82,9 +117,12 @@ TEST_CASE("what does not fit is refused by what takes it") {
   const double there = machine_memory();
   CHECK(there > 1e8);
   CHECK(refusal({}, 512) == "no error");
-  const nn::TrainConfig tiny = make_config("tiny", "", {});
+  nn::TrainConfig tiny = make_config("tiny", "", {});
+  tiny.model.vocab_size = 60;
   const double one = step_memory(tiny, 2).activations - step_memory(tiny, 1).activations;
   CHECK(refusal({}, 0.5 * there / one) == "no error");  // half of what there is
+  CHECK(refusal({}, 0.79 * there / one) == "no error");
+  CHECK(contains(refusal({}, 0.81 * there / one), "more than 80 % of the "));
   CHECK(contains(refusal({}, 4 * there / one), "give a smaller batch_size"));
   CHECK(contains(refusal({"n_embd=65536", "n_head=256", "n_layer=1000"}, 512), "a smaller n_embd"));
   CHECK(contains(refusal({"accumulation=1000000000000"}, 512), "a smaller accumulation"));

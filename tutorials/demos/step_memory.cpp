@@ -16,13 +16,26 @@ double packed_width(const nn::GPTConfig& m) {
   return double(m.n_embd) * (1 + 2 * double(m.kv_heads()) / double(m.n_head));
 }
 
-// Matrices and tables; biases and norms are too small to count.
-double parameters(const nn::GPTConfig& m) {
+// Of the blocks' matrices and of the tables; biases and norms are too small to count.
+double matrices(const nn::GPTConfig& m) {
   const double C = double(m.n_embd), hidden = double(m.hidden_size());
   const double block = C * packed_width(m) + C * C + (m.mlp == "swiglu" ? 3 : 2) * C * hidden;
+  return double(m.n_layer) * block;
+}
+double tables(const nn::GPTConfig& m) {
   const double rows = double(m.vocab_size) * (m.tied_head ? 1 : 2) +
                       (m.position == "learned" ? double(m.block_size) : 0);
-  return double(m.n_layer) * block + rows * C;
+  return rows * double(m.n_embd);
+}
+
+// Parameters, gradients and the optimizer's moments. Muon keeps one for a block's matrix, and makes
+// it orthogonal by products that need about six of the largest besides.
+double kept_tensors(const nn::TrainConfig& config) {
+  const nn::GPTConfig& m = config.model;
+  if (config.optimizer == "sgd") return 3 * (matrices(m) + tables(m));
+  if (config.optimizer != "muon") return 4 * (matrices(m) + tables(m));
+  const double largest = double(m.n_embd) * std::max(packed_width(m), double(m.hidden_size()));
+  return 3 * matrices(m) + 4 * tables(m) + 6 * largest;
 }
 
 // Numbers a place that live at the end of the forward pass, and the gradient that it begins with.
@@ -40,11 +53,13 @@ double limit_in(const char* path, double otherwise) {
   return std::ifstream(path) >> limit ? limit : otherwise;
 }
 
+// Of the memory, for tensors: the program, the allocator's gaps and passing tensors take the rest.
+constexpr double kShare = 0.8;
+
 }  // namespace
 
 StepMemory step_memory(const nn::TrainConfig& config, double places) {
-  const double tensors = config.optimizer == "sgd" || config.optimizer == "muon" ? 3 : 4;
-  return {.parameters = tensors * parameters(config.model) * sizeof(float),
+  return {.parameters = kept_tensors(config) * sizeof(float),
           .activations = activations(config.model) * places * sizeof(float),
           .batches = 2 * places * double(config.accumulation) * sizeof(int64_t)};
 }
@@ -84,16 +99,17 @@ std::string memory_text(double bytes) {
 void check_memory(const nn::TrainConfig& config, double places) {
   const StepMemory step = step_memory(config, places);
   const double there = machine_memory();
-  if (step.all() <= there) return;
+  if (step.all() <= kShare * there) return;
   const char* repair =
-      step.parameters > there ? "its parameters alone are too many: give a smaller n_embd, "
-                                "n_layer, block_size or vocabulary"
+      step.parameters > kShare * there
+          ? "its parameters alone are too many: give a smaller n_embd, "
+            "n_layer, block_size or vocabulary"
       : step.batches > step.activations
           ? "give a smaller accumulation"
           : "give a smaller batch_size, with more accumulation in its place, or block_size";
   throw std::runtime_error("train: a step would take about " + memory_text(step.all()) +
-                           " of memory, but this machine has " + memory_text(there) + "; " +
-                           repair);
+                           " of memory, more than 80 % of the " + memory_text(there) +
+                           " that this machine has; " + repair);
 }
 
 }  // namespace pellucid::demos

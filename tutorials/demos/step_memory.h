@@ -11,7 +11,7 @@ namespace pellucid::demos {
 
 // Bytes, about.
 struct StepMemory {
-  double parameters = 0;   // they, their gradients and the optimizer's moments
+  double parameters = 0;   // they, their gradients, the optimizer's moments, and what it makes
   double activations = 0;  // of one pass: what its way back needs, and the logits
   double batches = 0;      // the tokens of all passes of a step
   double all() const { return parameters + activations + batches; }
@@ -26,7 +26,7 @@ double most_places(const nn::TrainConfig& config, const std::vector<int64_t>& to
 double machine_memory();
 std::string memory_text(double bytes);  // "1.5 GB"
 
-// Throws if a step takes more than the machine has, naming both and what to change.
+// Throws if a step takes more than 80 % of what the machine has, naming both and what to change.
 void check_memory(const nn::TrainConfig& config, double places);
 
 }  // namespace pellucid::demos
