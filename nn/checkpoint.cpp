@@ -28,6 +28,8 @@ static constexpr const char* kState = "state.safetensors";
 static constexpr const char* kModel = "model.safetensors";
 static constexpr const char* kMetrics = "metrics.jsonl";
 static constexpr const char* kSamples = "samples.jsonl";
+static constexpr const char* kCommand = "command.txt";
+static constexpr const char* kTokens = "tokens.bin";
 
 [[noreturn]] static void refuse(const std::string& path, const std::string& why) {
   throw std::runtime_error(path + ": " + why);
@@ -35,8 +37,10 @@ static constexpr const char* kSamples = "samples.jsonl";
 
 // ---- what the JSON files hold ----
 
-static json config_json(const TrainConfig& config, const DataSource& data) {
-  return {{"format", "pellucid 1"}, {"train", config}, {"data", data}};
+static json config_json(const TrainConfig& config, const DataSource& data, bool demo) {
+  json j = {{"format", "pellucid 1"}, {"train", config}, {"data", data}};
+  if (demo) j["demo"] = true;
+  return j;
 }
 
 // A path need not be UTF-8; what is not is replaced, and resuming then needs --data.
@@ -44,11 +48,12 @@ static std::string text_of(const json& j, int indent = -1) {
   return j.dump(indent, ' ', false, json::error_handler_t::replace);
 }
 
-static void read_config_json(const json& j, TrainConfig& config, DataSource& data) {
+static void read_config_json(const json& j, Checkpoint& c) {
   CHECK_ARG(j.is_object() && j.value("format", "") == "pellucid 1",
             "wanted \"format\": \"pellucid 1\"");
-  j.at("train").get_to(config);
-  j.at("data").get_to(data);
+  j.at("train").get_to(c.config);
+  j.at("data").get_to(c.data);
+  c.demo = j.value("demo", false);
 }
 
 static json read_json(const std::string& path) {
@@ -79,7 +84,7 @@ static void check_finite(const StateDict& state) {
 
 // ---- the folder ----
 
-RunFolder RunFolder::create(const std::string& path) {
+RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& others) {
   RunFolder folder(path);
   std::error_code error;
   if (fs::exists(path, error) && !fs::is_directory(path, error))
@@ -89,17 +94,29 @@ RunFolder RunFolder::create(const std::string& path) {
   if (access(path.c_str(), W_OK | X_OK) != 0)
     refuse(path, std::string("this folder cannot be written: ") + std::strerror(errno) +
                      "; give another one, or change its permissions");
-  folder.refuse_old_run();
+  folder.refuse_old_files(others);
   folder.lock();
-  folder.refuse_old_run();  // another process may have begun one, and ended, since
+  folder.refuse_old_files(others);  // another process may have begun one, and ended, since
   return folder;
 }
 
-void RunFolder::refuse_old_run() const {
-  for (const char* name : {kState, kConfig, kModel, kMetrics})
+bool RunFolder::is_demo() const try { return read_config().demo; } catch (const std::exception&) {
+  return false;
+}
+
+void RunFolder::refuse_old_files(const std::vector<std::string>& others) const {
+  for (const char* name : {kState, kConfig})
     if (fs::exists(file(name)))
-      refuse(path_, std::string("holds a run already (") + name + "); go on with it by --resume " +
-                        path_ + ", or give a new folder");
+      refuse(path_, std::string("holds a run already (") + name + "); " +
+                        (is_demo() ? "it is a demo's, whose training does not go on; "
+                                   : "go on with it by --resume " + path_ + ", or ") +
+                        "give a new folder");
+  std::vector<std::string> names = {kTokenizer, kTokens, kModel, kCommand, kMetrics, kSamples};
+  names.insert(names.end(), others.begin(), others.end());
+  for (const std::string& name : names)
+    if (fs::exists(fs::symlink_status(path_ + "/" + name)))
+      refuse(path_,
+             "holds a file " + name + " already, which this run would write; give a new folder");
 }
 
 RunFolder RunFolder::open(const std::string& path) {
@@ -139,21 +156,20 @@ void RunFolder::lock() {
 }
 
 void RunFolder::write_config(const TrainConfig& config, const Tokenizer& tokenizer,
-                             const DataSource& data) const {
+                             const DataSource& data, bool demo) const {
   write_file_atomically(file(kTokenizer), tokenizer.to_json().dump() + "\n");
-  write_file_atomically(file(kConfig), text_of(config_json(config, data), 2) + "\n");
+  write_file_atomically(file(kConfig), text_of(config_json(config, data, demo), 2) + "\n");
 }
 
 void RunFolder::write_command(const std::string& command) const {
-  write_file_atomically(file("command.txt"), command + "\n");
+  write_file_atomically(file(kCommand), command + "\n");
 }
 
 bool RunFolder::has_state() const { return fs::exists(file(kState)); }
 
 Checkpoint RunFolder::read_config() const {
   Checkpoint checkpoint;
-  reading(file(kConfig), repair(),
-          [&] { read_config_json(read_json(file(kConfig)), checkpoint.config, checkpoint.data); });
+  reading(file(kConfig), repair(), [&] { read_config_json(read_json(file(kConfig)), checkpoint); });
   return checkpoint;
 }
 
@@ -174,7 +190,7 @@ void RunFolder::commit(const Checkpoint& c) const {
                      {"loader", {{"epoch", c.loader.epoch}, {"next", c.loader.next}}},
                      {"seconds", c.seconds}};
   save_safetensors(file(kState), {c.tensors,
-                                  {{"config", text_of(config_json(c.config, c.data))},
+                                  {{"config", text_of(config_json(c.config, c.data, c.demo))},
                                    {"tokenizer", c.tokenizer.to_json().dump()},
                                    {"rest", rest.dump()}}});
 }
@@ -188,7 +204,7 @@ Checkpoint RunFolder::read_state() const {
       CHECK_ARG(at != saved.metadata.end(), "has no \"", name, "\" in its metadata");
       return parse_json(at->second);
     };
-    read_config_json(part("config"), c.config, c.data);
+    read_config_json(part("config"), c);
     c.tokenizer = Tokenizer::from_json(part("tokenizer"));
     const json rest = part("rest");
     c.progress = rest.at("progress");
@@ -201,7 +217,7 @@ Checkpoint RunFolder::read_state() const {
 }
 
 void RunFolder::export_from(const Checkpoint& c) const {
-  write_config(c.config, c.tokenizer, c.data);
+  write_config(c.config, c.tokenizer, c.data, c.demo);
   SafeTensors weights;
   for (const auto& [name, tensor] : c.tensors)
     if (name.rfind("model.", 0) == 0) weights.tensors[name.substr(6)] = tensor;
@@ -219,19 +235,32 @@ void RunFolder::append(const char* name, const json& line) const {
 void RunFolder::append_metrics(const json& line) const { append(kMetrics, line); }
 void RunFolder::append_sample(const json& line) const { append(kSamples, line); }
 
-void RunFolder::cut_lines(int64_t step) const {
-  for (const char* name : {kMetrics, kSamples}) {
-    std::ifstream in(file(name), std::ios::binary);
-    if (!in) continue;
-    std::string kept, line;
-    while (std::getline(in, line)) {
-      const json entry = json::parse(line, nullptr, false);
-      const auto at = entry.find("step");
-      if (at == entry.end() || !at->is_number_integer() || *at > step) continue;
-      kept += line + "\n";
+// The lines of a file up to a step, each whole.
+static std::string lines_until(int64_t step, const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string kept, line;
+  for (int64_t number = 1; std::getline(in, line); ++number) {
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    try {
+      const json entry = parse_json(line, false);
+      if (entry.is_discarded() && in.eof()) break;  // what a killed process leaves
+      CHECK_ARG(entry.is_object(), "wanted a JSON object");
+      const json at = entry.value("step", json());
+      CHECK_ARG(at.is_number_integer() && at >= 0, "step must be a whole number; got ", at.dump());
+      if (at <= step) kept += line + "\n";
+    } catch (const std::invalid_argument& error) {
+      refuse(path + ":" + std::to_string(number),
+             std::string(error.what()) + "; mend the line or take it out");
     }
-    write_file_atomically(file(name), kept);
   }
+  return kept;
+}
+
+void RunFolder::cut_lines(int64_t step) const {
+  std::vector<std::pair<std::string, std::string>> kept;
+  for (const char* name : {kMetrics, kSamples})
+    if (fs::exists(file(name))) kept.emplace_back(file(name), lines_until(step, file(name)));
+  for (const auto& [path, text] : kept) write_file_atomically(path, text);
 }
 
 // ---- a trained model ----

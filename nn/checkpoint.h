@@ -34,13 +34,14 @@ struct Checkpoint {
   nlohmann::json progress;  // Trainer::progress()
   Loader::State loader;
   double seconds = 0;  // of training so far
+  bool demo = false;   // of `demo --out`, whose training does not go on
 };
 
 class RunFolder {
  public:
-  // Makes the folder if need be, and locks it. Throws if it holds a run already, or cannot be
-  // written.
-  static RunFolder create(const std::string& path);
+  // Makes the folder if need be, and locks it. Throws if it cannot be written, or holds a run
+  // already, or any file of a run's; `others` are names that this run will write besides.
+  static RunFolder create(const std::string& path, const std::vector<std::string>& others = {});
   // Throws if there is no run in it.
   static RunFolder open(const std::string& path);
 
@@ -50,11 +51,11 @@ class RunFolder {
 
   // config.json and tokenizer.json, before the first commit: a run that is killed before it begins
   // again from these.
-  void write_config(const TrainConfig& config, const Tokenizer& tokenizer,
-                    const DataSource& data) const;
+  void write_config(const TrainConfig& config, const Tokenizer& tokenizer, const DataSource& data,
+                    bool demo = false) const;
   void write_command(const std::string& command) const;
   bool has_state() const;
-  // The config and data of a run that has no state yet: only these two fields are set.
+  // What config.json holds, for a run that has no state yet: config, data and demo are set.
   Checkpoint read_config() const;
   Tokenizer read_tokenizer() const;  // tokenizer.json
 
@@ -67,7 +68,8 @@ class RunFolder {
 
   void append_metrics(const nlohmann::json& line) const;
   void append_sample(const nlohmann::json& line) const;
-  // Drops the lines of later steps, and those cut short, of metrics.jsonl and samples.jsonl.
+  // Drops the lines of later steps, and a last one cut short, of metrics.jsonl and samples.jsonl.
+  // Throws for any other line that is damaged, and changes nothing.
   void cut_lines(int64_t step) const;
 
   const std::string& path() const { return path_; }
@@ -75,7 +77,8 @@ class RunFolder {
 
  private:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
-  void refuse_old_run() const;
+  bool is_demo() const;
+  void refuse_old_files(const std::vector<std::string>& others) const;
   void append(const char* name, const nlohmann::json& line) const;
   struct Lock;
   std::string path_;

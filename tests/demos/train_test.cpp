@@ -139,6 +139,13 @@ TEST_CASE("folders that cannot be used: one line with the repair, nothing writte
   refused("/proc/self/run", {"/proc/self/run: this folder cannot be made: ", "give another one"});
   REQUIRE(desk.train("run").code == 0);
   refused("run", {"run: holds a run already", "go on with it by --resume run"});
+  fs::create_directory(desk.folder.file("own"));
+  for (const char* name : {"report.html", "tokenizer.json", "command.txt"}) {
+    spit(desk.folder.file(std::string("own/") + name), "my own");
+    desk.refused({"train", "--data", "text.txt", "--preset", "tiny", "--out", "own", "--report"},
+                 {"own: holds a file ", name, "; give a new folder"});
+    fs::remove(desk.folder.file(std::string("own/") + name));
+  }
   desk.refused({"train", "--resume", "none"},
                {"none: no such folder; give the one that --out named"});
   desk.refused({"train", "--resume", "."}, {".: holds no run"});

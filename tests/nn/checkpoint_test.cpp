@@ -249,16 +249,34 @@ TEST_CASE("folders: made with their parents, never shared, never overwritten") {
           path + ": another process is training in this folder");
   }
   RunFolder::open(path).lock();  // the first one has gone
-  for (const char* name :
-       {"config.json", "state.safetensors", "model.safetensors", "metrics.jsonl"}) {
+  const auto refusal = [&](const std::string& name) {
     const std::string old = temporary.file(name);
     fs::create_directories(old);
     spit(old + "/" + name, "old");
-    CHECK(complaint([&] { RunFolder::create(old); }) == old + ": holds a run already (" + name +
-                                                            "); go on with it by --resume " + old +
-                                                            ", or give a new folder");
+    const std::string text = complaint([&] { RunFolder::create(old, {"stories.txt"}); });
+    CHECK(text.rfind(old + ": ", 0) == 0);
     CHECK(contents(old).size() == 1);
+    return text.substr(old.size());
+  };
+  for (const std::string name : {"config.json", "state.safetensors"})
+    CHECK(refusal(name) == ": holds a run already (" + name + "); go on with it by --resume " +
+                               temporary.file(name) + ", or give a new folder");
+  for (const std::string name : {"tokenizer.json", "tokens.bin", "model.safetensors", "command.txt",
+                                 "metrics.jsonl", "samples.jsonl", "stories.txt"})
+    CHECK(refusal(name) ==
+          ": holds a file " + name + " already, which this run would write; give a new folder");
+  fs::create_directory(temporary.file("notes"));
+  spit(temporary.file("notes/notes.txt"), "mine");
+  CHECK(complaint([&] { RunFolder::create(temporary.file("notes")); }).empty());
+  {
+    const RunFolder demo = RunFolder::create(temporary.file("demo"));
+    demo.write_config(smallest(), CharTokenizer(kText), {.paths = {"x"}}, true);
+    CHECK(demo.read_config().demo);
   }
+  CHECK(complaint([&] { RunFolder::create(temporary.file("demo")); }) ==
+        temporary.file("demo") +
+            ": holds a run already (config.json); it is a demo's, whose training does not go on; "
+            "give a new folder");
 
   spit(temporary.file("file"), "x");
   CHECK(complaint([&] {
@@ -293,10 +311,21 @@ TEST_CASE("metrics: later steps and cut lines go, the rest stays as it was") {
     folder.cut_lines(9);
     CHECK(slurp(path) == nine);
   }
-  for (const char* odd : {"{\"step\":null}", "{\"step\":\"3\"}", "{\"loss\":1}", "[3]", "3", ""}) {
-    spit(path, nine + odd + "\n");
-    folder.cut_lines(9);
-    CHECK(slurp(path) == nine);
+  // Anything else that is damaged was not left by a killed process: nothing is dropped.
+  folder.append_sample({{"step", 9}});
+  for (const std::string name : {"metrics.jsonl", "samples.jsonl"}) {
+    const std::string whole = slurp(run.file(name.c_str()));
+    for (const char* odd : {"{\"step\":null}", "{\"step\":\"3\"}", "{\"loss\":1}", "[3]", "3", "{",
+                            "{\"step\":-1}", "{\"step\":3,\"step\":4}"}) {
+      CAPTURE(odd);
+      spit(run.file(name.c_str()), odd + ("\n" + whole));
+      const auto before = contents(run.path);
+      const std::string text = complaint([&] { folder.cut_lines(4); });
+      CHECK(text.rfind(run.file(name.c_str()) + ":1: ", 0) == 0);
+      CHECK(text.ends_with("; mend the line or take it out"));
+      CHECK(contents(run.path) == before);
+    }
+    spit(run.file(name.c_str()), whole);
   }
   folder.cut_lines(4);
   CHECK(slurp(path) == nine.substr(0, nine.size() / 9 * 4));

@@ -2,16 +2,18 @@
 
 namespace pellucid::demos {
 
+static constexpr const char* kStories = "stories.txt";
+
 DemoRun::DemoRun(const std::string& folder, const nn::TrainConfig& config,
                  const nn::Tokenizer& tokenizer, const std::vector<std::string>& stories,
                  const std::string& command)
-    : folder_(nn::RunFolder::create(folder)), tokenizer_(tokenizer) {
+    : folder_(nn::RunFolder::create(folder, {kStories})), tokenizer_(tokenizer) {
   std::string text;
   for (const std::string& story : stories) text += story;
-  const std::string path = folder_.file("stories.txt");
+  const std::string path = folder_.file(kStories);
   write_file_atomically(path, text);
   data_ = nn::read_corpus({.paths = {path}}).source;
-  folder_.write_config(config, tokenizer_, data_);
+  folder_.write_config(config, tokenizer_, data_, true);
   folder_.write_command(command);
 }
 
@@ -45,7 +47,8 @@ void DemoRun::end(nn::Trainer& trainer) {
                        .data = data_,
                        .tensors = trainer.state_dict(),
                        .progress = {},
-                       .loader = {}});
+                       .loader = {},
+                       .demo = true});
 }
 
 }  // namespace pellucid::demos

@@ -9,7 +9,7 @@ namespace pellucid::demos {
 
 class DemoRun {
  public:
-  // Makes the folder; throws if it holds a run already.
+  // Makes the folder; throws if it holds a file already that the run would write.
   DemoRun(const std::string& folder, const nn::TrainConfig& config, const nn::Tokenizer& tokenizer,
           const std::vector<std::string>& stories, const std::string& command);
 

@@ -133,7 +133,8 @@ Run begin(const TrainArguments& a) {
   check_memory(config, most_places(config, tokens.training,
                                    documents ? tokenizer.end_of_text() : std::nullopt));
 
-  RunFolder folder = RunFolder::create(a.out);
+  RunFolder folder = RunFolder::create(
+      a.out, a.report ? std::vector<std::string>{"report.html"} : std::vector<std::string>{});
   folder.write_config(config, tokenizer, corpus.source);
   folder.write_command(a.command);
   if (worth_keeping(tokenizer))
@@ -157,13 +158,15 @@ Run resume(const TrainArguments& a) {
   RunFolder folder = RunFolder::open(a.resume);
   folder.lock();
   const bool has_state = folder.has_state();
+  const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
+  CHECK_ARG(!c.demo, a.resume, ": is a demo's, whose training does not go on; begin another with: ",
+            nn::shell_command({"demo", "--out", "FOLDER"}));
   // The model is written after the first state: without one, the state was lost.
   CHECK_ARG(
       has_state || !std::filesystem::exists(folder.file("model.safetensors")),
       folder.file("state.safetensors"),
       ": is missing, and without it no run goes on; restore it from a copy, or train again in "
       "a new folder");
-  const Checkpoint c = has_state ? folder.read_state() : folder.read_config();
   const nn::Tokenizer tokenizer = has_state ? c.tokenizer : folder.read_tokenizer();
 
   nn::DataSource data = from_here(c.data);
@@ -188,11 +191,12 @@ Run resume(const TrainArguments& a) {
                                "; restore it from a copy, or train again in a new folder");
     }
     run.seconds_before = c.seconds;
-    run.folder.export_from(c);
-  } else {
-    run.commit(0);
   }
-  run.folder.cut_lines(run.trainer.steps());
+  run.folder.cut_lines(run.trainer.steps());  // before all else: it may refuse
+  if (has_state)
+    run.folder.export_from(c);
+  else
+    run.commit(0);
   return run;
 }
 
