@@ -159,6 +159,8 @@ class Demo {
     clock_ = Stopwatch();
     train();
     conclude();
+    keep_scores();  // after all is told: the disk may be full
+    if (kept_) kept_->end(trainer_);
     if (kept_)
       std::printf("Kept in %s. Look at it with: %s\n", kept_->path().c_str(),
                   nn::shell_command({"report", kept_->path()}).c_str());
@@ -315,8 +317,6 @@ class Demo {
     std::printf("\nMeasuring on %zu stories that it has not read ...\n", kHeldOut);
     std::fflush(stdout);
     last_ = score(kHeldOut);
-    keep_scores();
-    if (kept_) kept_->end(trainer_);
     print_scores(trainer_.steps());
 
     std::size_t accepted = 0, copies = 0;
