@@ -15,6 +15,7 @@ trap 'rm -rf "$scratch"' EXIT
 left_out="\
 autograd.chain address,undefined thread: walks a graph on a stack of 256 KiB; a sanitizer's frames are larger
 course.grade address,undefined thread: an exercise has AddressSanitizer of its own
+course.hints address,undefined thread: an exercise has AddressSanitizer of its own
 course.kill_table address,undefined thread: an exercise has AddressSanitizer of its own
 course.lessons thread: grades an exercise, which has AddressSanitizer of its own
 demos.start_script address,undefined thread: runs the start script among stubs, no library code
