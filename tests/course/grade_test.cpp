@@ -6,7 +6,7 @@
 #include <regex>
 #include <thread>
 
-#include "demos/program.h"
+#include "course/learner_files.h"
 #include "error_of.h"
 #include "tutorials/course/grader.h"
 #include "tutorials/course/inspect.h"
@@ -16,26 +16,6 @@
 
 using namespace pellucid;
 using nlohmann::json;
-
-namespace {
-
-const std::string kSource = PELLUCID_SOURCE_DIR;
-const std::string kStub = kSource + "/tutorials/01-tensors/exercise/strides.cpp";
-const std::string kLibrary = kSource + "/tensor/strides.cpp";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// The library's file with one mistake.
-std::string mistaken() {
-  std::string text = slurp(kLibrary);
-  const std::string right = "index[d] * strides[d]";
-  text.replace(text.find(right), right.size(), "index[d] + strides[d]");
-  return text;
-}
-
-}  // namespace
 
 TEST_CASE("grade without a name lists the exercises") {
   const Ended ended = run({"grade"});

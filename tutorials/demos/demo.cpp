@@ -160,10 +160,11 @@ class Demo {
     train();
     conclude();
     keep_scores();  // after all is told: the disk may be full
-    if (kept_) kept_->end(trainer_);
-    if (kept_)
+    if (kept_) {
+      kept_->end(trainer_);
       std::printf("Kept in %s. Look at it with: %s\n", kept_->path().c_str(),
                   nn::shell_command({"report", kept_->path()}).c_str());
+    }
     return interrupted() ? interrupted_exit_code() : 0;
   }
 
